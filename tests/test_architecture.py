@@ -22,7 +22,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "graph": {"base"},
     "models": {"base"},
     "extraction": {"base", "graph"},
-    "plugins.office": {"base", "documents"},
+    "plugins.html": {"base", "documents"},
+    "plugins.markdown": {"base", "documents"},
+    "plugins.office": {"base", "documents", "plugins.markdown"},
     "plugins.record_files": {"base", "documents"},
     "plugins.vector_engines": {"base", "graph"},
     "retrieval": {"base", "graph"},
@@ -92,7 +94,7 @@ ONLY_IN: dict[str, set[str]] = {
     "sklearn": {
         *("plugins.evaluation", "plugins.learned", "plugins.link_candidates", "plugins.papers"),
     },
-    "bs4": {"documents"},
+    "bs4": {"plugins.html"},
     "matplotlib": {"plugins.evaluation"},
     "resvg_py": {"server"},
     "ir_measures": {"plugins.evaluation"},
@@ -120,7 +122,7 @@ BUDGETS: dict[str, int] = {
     "base": 4395,
     "building": 4693,
     "cli": 3075,
-    "documents": 1035,
+    "documents": 828,
     "extraction": 4465,
     "graph": 7378,
     "kg": 5757,
@@ -160,6 +162,8 @@ BUDGETS: dict[str, int] = {
     "plugins.threads": 70,
     "plugins.graph_store": 251,
     "plugins.link_commands": 133,
+    "plugins.html": 109,
+    "plugins.markdown": 98,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""
 

@@ -21,7 +21,7 @@ from sarag_rdf.documents.format import (
     clean_line,
     run_sandboxed,
 )
-from sarag_rdf.documents.markdown import split_title
+from sarag_rdf.plugins.markdown import split_title
 
 _BYTES_PER_CHAR = 40
 """Size limit per character of text: these files also contain pictures and fonts."""

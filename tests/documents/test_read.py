@@ -24,8 +24,8 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.documents import language
 from sarag_rdf.documents.format import Duplicate, InputProblem, clean
 from sarag_rdf.documents.language import detect
-from sarag_rdf.documents.markdown import split_title
 from sarag_rdf.documents.reading import ReadOutcome, suffixes
+from sarag_rdf.plugins.markdown import split_title
 from tests.reading import read_paths
 
 GERMAN = (

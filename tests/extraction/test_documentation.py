@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import Document, Extraction
-from sarag_rdf.documents.markdown import split_title
 from sarag_rdf.extraction.prose import prose_of
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
+from sarag_rdf.plugins.markdown import split_title
 
 CORPORA = Path(__file__).parent / "documentation"
 FENCE = "`" * 3
