@@ -17,7 +17,6 @@ from sarag_rdf.graph.metadata import DatasetMetadata
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
 
 if TYPE_CHECKING:
-    from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.kg.queries import PatternCount, QueryExplanation
 
 
@@ -116,11 +115,6 @@ def _read_query(sparql: str | None, file: Path | None) -> str:
     except UnicodeDecodeError as error:
         raise UsageError(f"the query is not UTF-8: {error.reason}") from error
     return sparql or ""
-
-
-def prologue_of(kg: KnowledgeGraph) -> str:
-    """Declarations of all prefixes that queries know, to be prepended to a query."""
-    return "".join(f"PREFIX {name}: <{iri}> " for name, iri in kg.prefixes().items())
 
 
 @click.command(

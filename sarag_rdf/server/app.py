@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import BaseRoute, Mount
 from starlette.staticfiles import StaticFiles
 
+from sarag_rdf import __version__
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.vocab import PREFIXES
@@ -24,8 +26,7 @@ from sarag_rdf.kg.rdf_export import prefixes_under
 from sarag_rdf.server.asking import ask, search
 from sarag_rdf.server.explore import complete, names, neighbours, prefixes
 from sarag_rdf.server.guard import METRICS_TYPE, Guard, Metrics, error_response
-from sarag_rdf.server.health import health
-from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.jobs import JSON, JobReply, RequestError
 from sarag_rdf.server.openapi import (
     Door,
     Handler,
@@ -37,12 +38,12 @@ from sarag_rdf.server.openapi import (
 )
 from sarag_rdf.server.picture.drawing import render
 from sarag_rdf.server.pool import Workers
-from sarag_rdf.server.requests import HEALTH_PATH, public_url, record_of, settings_of
+from sarag_rdf.server.requests import HEALTH_PATH, public_url, record_of, run, settings_of
 from sarag_rdf.server.resource import PATH as RESOURCE_PATH
 from sarag_rdf.server.resource import is_resource_path, resource, resource_by_path
 from sarag_rdf.server.serve_settings import ANONYMOUS, ServeSettings, is_loopback, unauthorized
 from sarag_rdf.server.sparql import sparql, update
-from sarag_rdf.server.worker import OpenGraph
+from sarag_rdf.server.worker import OpenGraph, Worker
 
 STATIC = Path(__file__).parent / "static"
 
@@ -155,6 +156,28 @@ async def metrics(request: Request) -> Response:
     pools = ("readers", "writer", "questions")
     waiting = {name: getattr(state.workers, name).waiting for name in pools}
     return Response(state.metrics.text(waiting), media_type=METRICS_TYPE)
+
+
+@operations(get=Operation(gives="Health"))
+async def health(request: Request) -> Response:
+    """The revision of the graph that is served now; it is another after each write.
+
+    Servers of one graph return the same. Needs no token.
+    """
+    return await run(request, HealthJob(), "", "pages")
+
+
+@dataclass(frozen=True, slots=True)
+class HealthJob:
+    """Read the revision of the graph."""
+
+    def run(self, worker: Worker) -> JobReply:
+        """The state as JSON; raises `StoreError`."""
+        meta = worker.snapshot.meta
+        state = {"status": "ok", "revision": meta.revision if meta else "", "version": __version__}
+        return JobReply(
+            200, JSON, json.dumps(state).encode(), headers={"Cache-Control": "no-store"}
+        )
 
 
 def examples() -> list[dict[str, str]]:

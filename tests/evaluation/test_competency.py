@@ -12,12 +12,12 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.resources import query_header
-from sarag_rdf.cli.query_commands import prologue_of
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.competency import (
     CompetencyResult,
     Stop,
     evaluate_question,
+    prologue_of,
     question_files,
 )
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -51,7 +51,7 @@ def evaluate(
     (folder / "q.rq").write_text(query, encoding="utf-8")
     (folder / f"q{suffix}").write_text(answers, encoding="utf-8")
     vocabulary = kg.ontologies.vocabulary()
-    return evaluate_question(folder / "q.rq", kg.query, vocabulary, prologue_of(kg))
+    return evaluate_question(folder / "q.rq", kg.query, vocabulary, prologue_of(kg.prefixes()))
 
 
 def test_all_rows_in_any_order_pass(kg: KnowledgeGraph, tmp_path: Path) -> None:

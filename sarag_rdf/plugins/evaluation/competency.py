@@ -29,7 +29,6 @@ from sarag_rdf.base.resources import query_header
 from sarag_rdf.base.vocab import XSD
 from sarag_rdf.cli.flags import kg_option, open_graph, query_over_option, sparql_options
 from sarag_rdf.cli.output import counted, progress_bars
-from sarag_rdf.cli.query_commands import prologue_of
 from sarag_rdf.graph.ontology.schema import NUMBERS
 from sarag_rdf.graph.store import query_outline
 from sarag_rdf.graph.store.query_outline import QueryOutline, TriplePattern, UnusedTerm, Vocabulary
@@ -342,6 +341,11 @@ def _is_value(variable: str, text: str) -> str:
     return f"{expression} || ?{variable} = {ox.Literal(text.strip(), datatype=datatype)}"
 
 
+def prologue_of(prefixes: Mapping[str, str]) -> str:
+    """Declarations of prefixes, to be prepended to a query."""
+    return "".join(f"PREFIX {name}: <{iri}> " for name, iri in prefixes.items())
+
+
 # ---------------------------------------------------------------------------------------- Command
 
 
@@ -371,7 +375,7 @@ def command(folder: Path, **options: Any) -> int:
     """
     files = question_files(folder)
     with open_graph(options) as kg, progress_bars() as progress:
-        known, prologue = kg.ontologies.vocabulary(), prologue_of(kg)
+        known, prologue = kg.ontologies.vocabulary(), prologue_of(kg.prefixes())
         advance = progress("questions", len(files))
         results = []
         for file in files:
