@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Annotated, Final, Literal, get_args
 from urllib.parse import urlsplit
 
-import pyoxigraph as ox
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.endpoints import SparqlEndpoint, is_http_url
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.redaction import masked
 from sarag_rdf.base.sandbox import machine_memory
@@ -180,13 +180,7 @@ def checked_public_url(url: str) -> str:
     """The URL without a trailing slash; raises `UsageError` if it is invalid."""
     if not url:
         return ""
-    try:
-        parts = urlsplit(url)
-        is_valid = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        ox.NamedNode(url)
-    except ValueError:
-        is_valid = False
-    if not is_valid or "?" in url or "#" in url or "@" in url:
+    if not (is_http_url(url) and is_iri(url)) or any(mark in url for mark in "?#@"):
         raise UsageError(
             f"invalid --public-url '{masked(url)}': give an http or https URL without '?', '#' and "
             "password"
