@@ -23,6 +23,7 @@ from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import Change, GraphStore, Progress, silent
 from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import (
+    DC,
     DCTERMS,
     FOAF,
     RDFS,
@@ -30,6 +31,7 @@ from sarag_rdf.base.vocab import (
     SCHEMA,
     SKOS,
     VOID,
+    WIKIBASE,
     WIKIBASE_SCHEMA,
     Namespace,
     text_of,
@@ -177,11 +179,11 @@ def rdf_blocks(
 RDF_FILES = Importer("any RDF", rdf_blocks)
 SKOS_FILES = Importer("a SKOS thesaurus", rdf_blocks, vocabulary="skos")
 
-_DC, _DBO = Namespace("http://purl.org/dc/elements/1.1/"), Namespace("http://dbpedia.org/ontology/")
+_DBO = Namespace("http://dbpedia.org/ontology/")
 CANDIDATES: Mapping[str, tuple[NamedNode, ...]] = {
     "label": (
         *(RDFS.label, SKOS.prefLabel, WIKIBASE_SCHEMA.name, SCHEMA.name, FOAF.name),
-        *(DCTERMS.title, _DC.title),
+        *(DCTERMS.title, DC.title),
     ),
     "alias": (
         *(SKOS.altLabel, SKOS.hiddenLabel, WIKIBASE_SCHEMA.alternateName, SCHEMA.alternateName),
@@ -189,14 +191,14 @@ CANDIDATES: Mapping[str, tuple[NamedNode, ...]] = {
     ),
     "description": (
         *(RDFS.comment, SKOS.definition, WIKIBASE_SCHEMA.description, SCHEMA.description),
-        *(DCTERMS.description, _DC.description, _DBO.abstract),
+        *(DCTERMS.description, DC.description, _DBO.abstract),
     ),
 }
 """Properties for names and descriptions in common vocabularies, in order of preference."""
-_WIKIBASE = "http://wikiba.se/ontology#"
-_STATEMENT_PROPERTY = f"{_WIKIBASE}statementProperty"
+_STATEMENT_PROPERTY = WIKIBASE.statementProperty.value
 _WIKIBASE_PROPERTIES = (
-    *(f"{_WIKIBASE}{name}" for name in ("rank", "statements", "propertyType", "statementProperty")),
+    _STATEMENT_PROPERTY,
+    *(WIKIBASE[name].value for name in ("rank", "statements", "propertyType")),
     *(f"http://www.wikidata.org/prop/direct/{number}" for number in ("P31", "P279")),
 )
 """A graph with one of these properties is a Wikibase dump, even without labels."""

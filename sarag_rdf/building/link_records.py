@@ -21,7 +21,7 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import Minter, namespace
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Change, Embedder
-from sarag_rdf.base.vocab import OWL, SARAG, SCHEMA, SEMAPV, SKOS, SSSOM, iri, text_of
+from sarag_rdf.base.vocab import OWL, PREFIXES, SARAG, SCHEMA, SKOS, SSSOM, iri, text_of
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import NO_MAPPING as NO_MAPPING
 from sarag_rdf.graph.records import Match as Match
@@ -261,14 +261,7 @@ def _share(name: str, text: str) -> float | None:
     return value
 
 
-BUILT_IN = {
-    "owl": OWL.base,
-    "semapv": SEMAPV.base,
-    "skos": SKOS.base,
-    "sssom": SSSOM.base,
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "rdfs": "http://www.w3.org/2000/01/rdf-schema#",
-}
+BUILT_IN = {name: PREFIXES[name] for name in ("owl", "semapv", "skos", "sssom", "rdf", "rdfs")}
 """Prefixes with a fixed meaning, which need not be declared in a file."""
 _KNOWN = {
     "wd": "http://www.wikidata.org/entity/",

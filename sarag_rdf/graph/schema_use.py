@@ -12,7 +12,7 @@ from pyoxigraph import Literal
 
 from sarag_rdf.base.iris import plain_words
 from sarag_rdf.base.types import ClassUse, PropertyUse, SchemaUse, TermCount
-from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, SKOS, VOID, WIKIBASE_SCHEMA
+from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, SKOS, VOID, WIKIBASE, WIKIBASE_SCHEMA
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema, schema_of
@@ -24,7 +24,7 @@ _KIND = "index"
 """The folder of the queries."""
 _FOREIGN: Final = (
     *(RDF.base, RDFS.base, OWL.base, PROV.base, VOID.base),
-    *("http://wikiba.se/ontology#", WIKIBASE_SCHEMA.base),
+    *(WIKIBASE.base, WIKIBASE_SCHEMA.base),
 )
 """Namespaces whose terms say how a graph is made; the last two in Wikibase dumps alone."""
 _NO_PROPERTIES: Final = frozenset(

@@ -21,7 +21,7 @@ from sarag_rdf.base import vocab
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.vocab import DCTERMS, OWL, RDF, RDFS, SARAG, SH, SKOS, XSD, Namespace
+from sarag_rdf.base.vocab import DC, DCTERMS, OWL, RDF, RDFS, SARAG, SH, SKOS, XSD, Namespace
 from sarag_rdf.graph.ontology.schema import (
     OntologyClass,
     OntologyProperty,
@@ -38,7 +38,6 @@ from sarag_rdf.graph.store.input_files import (
     parse_triples,
 )
 
-_DC = Namespace("http://purl.org/dc/elements/1.1/")
 _VANN = Namespace("http://purl.org/vocab/vann/")
 _OBO = Namespace("http://purl.obolibrary.org/obo/")
 _SCHEMAS = (Namespace("http://schema.org/"), Namespace("https://schema.org/"))
@@ -83,7 +82,7 @@ RANGES: Final = (RDFS.range.value, *schema_org("rangeIncludes"))
 INVERSES: Final = (OWL.inverseOf.value, *schema_org("inverseOf"))
 SUPERSEDED = schema_org("supersededBy")
 ANYTHING = frozenset(iris_of(OWL.Thing, RDFS.Resource))
-TITLES = iris_of(DCTERMS.title, _DC.title, RDFS.label, SKOS.prefLabel)
+TITLES = iris_of(DCTERMS.title, DC.title, RDFS.label, SKOS.prefLabel)
 
 
 class TripleIndex:

@@ -10,6 +10,7 @@ from urllib.parse import quote
 from pyoxigraph import NamedNode
 
 from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.vocab import WIKIBASE as WIKIBASE
 from sarag_rdf.base.vocab import WIKIBASE_SCHEMA, Namespace
 
 _GROUPS: Final = (
@@ -72,7 +73,6 @@ def language_tag(code: str) -> str:
     return _BCP47_TAGS.get(code, code)
 
 
-WIKIBASE: Final = Namespace("http://wikiba.se/ontology#")
 CC: Final = Namespace("http://creativecommons.org/ns#")
 GEO: Final = Namespace("http://www.opengis.net/ont/geosparql#")
 WIKIDATA: Final = "http://www.wikidata.org/entity/"
