@@ -126,7 +126,7 @@ BUDGETS: dict[str, int] = {
     "graph": 7351,
     "kg": 5757,
     "models": 1830,
-    "retrieval": 3048,
+    "retrieval": 3051,
     "server": 6635,
     "testing": 263,
     "sarag_rdf": 104,

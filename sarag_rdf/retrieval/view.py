@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
 from functools import cached_property, partial
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Generic, Literal, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,8 +38,9 @@ Engine = Literal["auto", "memory", "sparql"]
 AT_ONCE = 10_000
 """Nodes whose texts are read at a time, when those of all are."""
 CACHED = 10_000
-"""The most documents, and labels of entities, that stay in memory if the store is elsewhere."""
+"""The most documents, labels and statements that stay in memory if the store is elsewhere."""
 _Derived = TypeVar("_Derived")
+_Read = TypeVar("_Read")
 
 
 class GraphView:
@@ -63,9 +64,10 @@ class GraphView:
         self.vectors = vectors
         is_remote = engine == "auto" and reader.store.is_shared
         self._in_store = engine == "sparql" or is_remote
-        self._documents: dict[str, Document] = {}
         self._derived: dict[Any, tuple[Any, Any]] = {}
-        self._known_labels: dict[str, tuple[str, EntityType] | None] = {}
+        self._read_documents = _NodeCache(partial(full_documents, reader))
+        self._read_labels = _NodeCache(partial(entity_labels, reader))
+        self._read_statements = _NodeCache(partial(relationship_texts, reader))
 
     @property
     def facts(self) -> GraphView:
@@ -165,7 +167,7 @@ class GraphView:
     def labels(self, entities: Iterable[str]) -> dict[str, tuple[str, EntityType]]:
         """Entity -> (name, type), of those that the graph has."""
         if self._in_store:
-            return self._labels_in_store(set(entities))
+            return self._read_labels.of(entities)
         found = {}
         for iri, text in _texts_of(self.iris.entities, self._labels, entities):
             type_, _, name = text.partition("\t")
@@ -175,22 +177,12 @@ class GraphView:
     def statements(self, relationships: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Relationship -> (text, IRI of its document), of those that the graph has."""
         if self._in_store:
-            return relationship_texts(self.reader, relationships)
+            return self._read_statements.of(relationships)
         found = {}
         for iri, text in _texts_of(self.iris.relationships, self._statements, relationships):
             document, _, sentence = text.partition("\t")
             found[iri] = sentence, document
         return found
-
-    def _labels_in_store(self, entities: set[str]) -> dict[str, tuple[str, EntityType]]:
-        known = self._known_labels
-        if missing := entities - known.keys():
-            if len(known) + len(missing) > CACHED:
-                known, missing = {}, entities
-            read = entity_labels(self.reader, missing)
-            # another thread may be reading the old ones
-            known = self._known_labels = {**known, **{iri: read.get(iri) for iri in missing}}
-        return {iri: label for iri in entities if (label := known[iri])}
 
     @cached_property
     def _timed(self) -> IriList:
@@ -282,21 +274,32 @@ class GraphView:
     def documents(self, iris: Iterable[str]) -> dict[str, Document]:
         """Documents by IRI, without those that the graph does not have."""
         if self._in_store:
-            return self._documents_in_store(set(iris))
+            return self._read_documents.of(iris)
         pairs = _texts_of(self.iris.documents, self._pages, iris)
         return {iri: Document(iri, *json.loads(text)) for iri, text in pairs}
-
-    def _documents_in_store(self, requested: set[str]) -> dict[str, Document]:
-        read = full_documents(self.reader, requested - self._documents.keys())
-        if len(self._documents) + len(read) > CACHED:
-            self._documents.clear()
-            read = full_documents(self.reader, requested)
-        self._documents |= read
-        return {iri: self._documents[iri] for iri in requested if iri in self._documents}
 
     def relationship_cosines(self, question: Vector, rows: Rows) -> NDArray[np.float32]:
         """Cosines of relationships, by row."""
         return self.vectors.index("relationship").cosines(question, rows)
+
+
+class _NodeCache(Generic[_Read]):
+    """What queries read of nodes, which stays in memory for at most `CACHED` of them."""
+
+    def __init__(self, read: Callable[[Iterable[str]], Mapping[str, _Read]]) -> None:
+        self._read = read
+        self._known: dict[str, _Read | None] = {}
+
+    def of(self, iris: Iterable[str]) -> dict[str, _Read]:
+        """Node -> what was read of it, of those that the graph has."""
+        requested, known = set(iris), self._known
+        if missing := requested - known.keys():
+            if len(known) + len(missing) > CACHED:
+                known, missing = {}, requested
+            found = self._read(missing)
+            # another thread may be reading the old ones
+            known = self._known = {**known, **{iri: found.get(iri) for iri in missing}}
+        return {iri: value for iri in requested if (value := known[iri]) is not None}
 
 
 def _blocks(size: int) -> Iterator[slice]:
