@@ -15,13 +15,15 @@ import logging
 import os
 import re
 import time
+import urllib.request
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import cast
 from urllib.parse import urlencode
 
 import httpx
 import pyoxigraph as ox
+from SPARQLWrapper import POST, URLENCODED, SPARQLWrapper
 
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import (
@@ -174,6 +176,29 @@ DataSet = Mapping[str, Sequence[str]]
 """Parameters of the protocol that choose what a query sees, with their values."""
 
 
+def _form(
+    url: str, text: str, accept: str, dataset: DataSet, *, update: bool
+) -> urllib.request.Request:
+    """A request of the SPARQL 1.1 Protocol as an HTML form, which is not sent.
+
+    SPARQLWrapper would send it with ``urllib.request.urlopen``: its timeout is for each wait and
+    not for the whole reply, a reply may have any size, and redirects are followed with the
+    credentials of the request.
+    """
+    form = SPARQLWrapper(url, updateEndpoint=url, agent=user_agent())
+    form.setMethod(POST)
+    form.setRequestMethod(URLENCODED)
+    form.setOnlyConneg(True)
+    form.addCustomHttpHeader("Accept", accept)
+    for name, values in dataset.items():
+        for value in values:
+            form.addParameter(name, value)
+    form.queryString = text
+    form.queryType = "INSERT" if update else "SELECT"
+    request: urllib.request.Request = form._createRequest()
+    return request
+
+
 @cache
 def user_agent() -> str:
     """Name and version of this library, and its page if the package has one."""
@@ -207,18 +232,19 @@ class SparqlClient:
 
     def query(self, text: str, accept: str, dataset: DataSet) -> httpx.Response:
         """Send a query, with parameters that choose what it sees."""
-        form = {"query": text, **dataset}
-        return self._with_retries(self._form(self.remote.query_url, accept, form), idempotent=True)
+        return self._form(self.remote.query_url, text, accept, dataset, update=False)
 
     def update(self, text: str) -> httpx.Response:
         """Send an update."""
-        form = self._form(self.remote.update_url, "*/*", {"update": text})
-        return self._with_retries(form, idempotent=False)
+        return self._form(self.remote.update_url, text, "*/*", {}, update=True)
 
-    def _form(self, url: str, accept: str, form: Mapping[str, Any]) -> httpx.Request:
-        """A request of the SPARQL 1.1 Protocol as an HTML form."""
-        headers = {"Accept": accept, "User-Agent": user_agent()}
-        return self._http.build_request("POST", url, headers=headers, data=form)
+    def _form(
+        self, url: str, text: str, accept: str, dataset: DataSet, *, update: bool
+    ) -> httpx.Response:
+        form = _form(url, text, accept, dataset, update=update)
+        content, headers = cast("bytes", form.data), dict(form.header_items())
+        request = self._http.build_request("POST", form.full_url, headers=headers, content=content)
+        return self._with_retries(request, idempotent=not update)
 
     def store(self, method: str, graph: str, body: bytes | None = None) -> httpx.Response:
         """PUT, POST or DELETE one graph by the Graph Store Protocol."""
