@@ -112,20 +112,20 @@ ONLY_IN: dict[str, set[str]] = {
     "pymilvus": {"plugins.vector_engines"},
     "qdrant_client": {"plugins.vector_engines"},
     "psycopg": {"plugins.vector_engines"},
-    "Stemmer": {"kg"},
+    "Stemmer": {"base"},
 }
 """Third-party packages, and the parts of the library that alone may import them."""
 
 BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 904,
-    "base": 4396,
+    "base": 4456,
     "building": 4688,
     "cli": 3069,
     "documents": 828,
     "extraction": 4465,
     "graph": 7377,
-    "kg": 5757,
+    "kg": 5708,
     "models": 1830,
     "retrieval": 3051,
     "server": 6635,

@@ -13,18 +13,15 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from itertools import repeat
-from typing import Any
-
-from Stemmer import Stemmer
+from functools import cached_property
 
 from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.options import MAX_COUNT, budget_option, option
 from sarag_rdf.base.ports import CountTokens
 from sarag_rdf.base.questions import asked_for
-from sarag_rdf.base.sentences import STOP_WORDS, sentence_spans
+from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import VALUE_TYPES, Context, Document, Excerpt, Retrieved, Section
+from sarag_rdf.base.words import Words, words_of
 from sarag_rdf.retrieval.context import Budget, ContextStrategy
 from sarag_rdf.retrieval.view import GraphView
 
@@ -39,23 +36,7 @@ FIRST = 5
 """The number of best documents that may be in the chain of evidence."""
 
 Span = tuple[int, int]
-Words = frozenset[str]
 
-_WORD = re.compile(r"\w+")
-_FAMILIES = (
-    "birth born",
-    "death die died dead",
-    "burial bury buried interred",
-    "marriage marry married spouse wife husband widow",
-    "parent father mother son daughter child",
-    "grandparent grandfather grandmother grandson granddaughter",
-    "sibling brother sister",
-    "direct director",
-    "compose composer",
-    "perform performer",
-    "write wrote written writer author",
-)
-"""English words that ask for one thing and that a stemmer keeps apart."""
 _YEAR = re.compile(r"\b(?:1\d|20)\d\d\b")
 _NUMBER = re.compile(
     r"\b(?:\d[\d,.]*|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|"
@@ -90,7 +71,7 @@ class RetrievedEvidence:
         self._things = [e.name for e in retrieved.entities if e.type not in VALUE_TYPES]
         self._spans = [sentence_spans(document.text) for document in self._documents]
         self._sentences = [
-            [_words(document.text[slice(*span)], document.language) for span in spans]
+            [words_of(document.text[slice(*span)], document.language) for span in spans]
             for document, spans in zip(self._documents, self._spans, strict=True)
         ]
         self._names = []
@@ -99,9 +80,9 @@ class RetrievedEvidence:
             name = strip_disambiguation(ranked.document.title)
             if not name and entity is not None and entity.type not in VALUE_TYPES:
                 name = entity.name
-            self._names.append(_words(name, ranked.document.language))
+            self._names.append(words_of(name, ranked.document.language))
         languages = {document.language for document in self._documents}
-        self._asked = {language: _words(self._question, language) for language in languages}
+        self._asked = {language: words_of(self._question, language) for language in languages}
         every = frozenset[str]().union(*self._asked.values())
         counts = Counter(
             word for several in self._sentences for words in several for word in words & every
@@ -206,8 +187,8 @@ class RetrievedEvidence:
             self._documents, self._spans, self._sentences, strict=True
         ):
             if each.iri == document:
-                wanted = _words(strip_disambiguation(name), each.language)
-                wanted -= _words(strip_disambiguation(each.title), each.language)
+                wanted = words_of(strip_disambiguation(name), each.language)
+                wanted -= words_of(strip_disambiguation(each.title), each.language)
                 counts = [len(words & wanted) for words in sentences]
                 most = max(counts, default=0)
                 return each.text[slice(*spans[counts.index(most)])] if most else ""
@@ -216,7 +197,7 @@ class RetrievedEvidence:
     def _shown(self, place: int) -> Words:
         excerpt = self.excerpts[place]
         texts = [excerpt.document.text[slice(*span)] for span in excerpt.spans]
-        return _words(" ".join(texts), excerpt.document.language)
+        return words_of(" ".join(texts), excerpt.document.language)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,33 +220,3 @@ class Chain(ContextStrategy):
         taken = [e for e in taken[: self.documents] if budget.take(e.titled_text)]
         excerpts = {f"D{number}": excerpt for number, excerpt in enumerate(taken, start=1)}
         return Context((Section("", excerpts),) if excerpts else (), budget.used, "chain")
-
-
-def _words(text: str, language: str) -> Words:
-    """The stems of a text's words without stop words; the words, where no stemmer is known."""
-    words = _WORD.findall(text.casefold())
-    return frozenset(map(_stem, words, repeat(language.partition("-")[0]))) - {""}
-
-
-@lru_cache(1 << 16)
-def _stem(word: str, language: str) -> str:
-    """The stem of a word, of an English one of `_FAMILIES` that of the first; "" for stop words."""
-    if word in STOP_WORDS:
-        return ""
-    stem = word if (stemmer := _stemmer(language)) is None else str(stemmer.stemWord(word))
-    return _families().get(stem, stem) if language == "en" else stem
-
-
-@cache
-def _families() -> dict[str, str]:
-    families = [_stemmer("en").stemWords(family.split()) for family in _FAMILIES]
-    return {stem: stems[0] for stems in families for stem in stems}
-
-
-@cache
-def _stemmer(language: str) -> Any:
-    """The stemmer of a language, or None."""
-    try:
-        return Stemmer(language)
-    except KeyError:
-        return None
