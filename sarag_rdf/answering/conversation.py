@@ -9,14 +9,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import jiter
 
+from sarag_rdf.answering.confidence import features, packaged, read_calibration, support
 from sarag_rdf.base import plugins
 from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.iris import normalize_name
-from sarag_rdf.base.options import Options
+from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import LLM, Gather, Reply, StreamingLLM
 from sarag_rdf.base.prompts import (
     CORE_PROMPTS,
@@ -35,6 +37,7 @@ from sarag_rdf.base.types import (
     Citation,
     Context,
     Evidence,
+    Fact,
     OnEvent,
     Query,
     Retrieved,
@@ -122,6 +125,7 @@ class Conversation:
         self._trace: list[Stage] = []
         self._usage = Usage()
         self._activations: list[Activation] = []
+        self._facts: list[Fact] = []
         self._followed = llm if isinstance(llm, FollowedLLM) else None
 
     @property
@@ -169,7 +173,13 @@ class Conversation:
         """Add the evidence of what a lookup found, and a note to the trace."""
         self.add(found.evidence)
         text = found.evidence.retrieved.query.text
-        detail = {"question": text, "answers": [*found.names], "meaning": found.meaning}
+        self._facts.append(Fact(text, found.text, found.probability))
+        detail = {
+            "question": text,
+            "answers": [*found.names],
+            "meaning": found.meaning,
+            "probability": found.probability,
+        }
         self.say("note", "lookup", detail)
 
     def add(self, evidence: Evidence) -> None:
@@ -208,6 +218,8 @@ class Conversation:
         reply = self._llm.complete(text, schema, name=prompt, max_tokens=max_tokens, **followed)
         self._usage += reply.usage
         data: dict[str, Any] = restored(reply.data)
+        if (answer := " ".join(str(data.get("final_answer", "")).split())) and not context.is_empty:
+            self._facts.append(Fact(asked, answer, support(asked, answer, context)))
         self._record(Stage("call", prompt, data, text))
         return data
 
@@ -228,6 +240,7 @@ class Conversation:
         citations: Sequence[Citation] = (),
         sufficient: bool = True,
         is_cited: bool = False,
+        confidence: float | None = None,
     ) -> Answer:
         """The answer, with its evidence, usage and trace.
 
@@ -248,6 +261,8 @@ class Conversation:
             trace=tuple(self._trace),
             activations=tuple(self._activations),
             model=self._llm.model,
+            facts=tuple(self._facts),
+            confidence=confidence,
         )
 
     def answer_from(self, reply: Mapping[str, Any], context: Context, reasoning: str) -> Answer:
@@ -269,10 +284,14 @@ class Conversation:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What was found without a model: names of the answers, what they are, and the evidence."""
+    """What was found without a model: names of the answers, what they are, and the evidence.
+
+    `probability` is that of being what is asked for.
+    """
 
     names: Sequence[str]
     meaning: str
+    probability: float
     evidence: Evidence
 
     @property
@@ -287,7 +306,12 @@ class Found:
 
     def answer(self, talk: Conversation) -> Answer:
         """The answer to the question of a conversation, which has the evidence already."""
-        return talk.answer(self.text, reasoning=self.meaning, citations=self.citations)
+        return talk.answer(
+            self.text,
+            reasoning=self.meaning,
+            citations=self.citations,
+            confidence=self.probability,
+        )
 
 
 Lookup = Callable[[GraphView, Query], Found | None]
@@ -318,6 +342,12 @@ class ReasonerStrategy(Options, ABC):
     """
 
     prompts: ClassVar[Prompts] = CORE_PROMPTS
+    least: float = option(
+        0.0, "Least confidence of an answer; one that has less is withheld.", ge=0, le=1
+    )
+    calibration: str = option(
+        "", "A file by 'evaluate confidence --calibration', in place of the packaged calibration."
+    )
 
     @abstractmethod
     def answer(self, talk: Conversation) -> Answer:
@@ -326,6 +356,28 @@ class ReasonerStrategy(Options, ABC):
     def answer_without_model(self, talk: Conversation) -> Answer | None:  # noqa: ARG002 - a hook
         """The answer to a question that needs no model, where there is one."""
         return None
+
+    def rated(self, answer: Answer) -> Answer:
+        """The answer with its confidence; insufficient if that is less than `least`.
+
+        Raises `InputError` for a `calibration` of another form.
+        """
+        if answer.outcome != "answered":
+            return answer
+        if answer.confidence is None and answer.facts:
+            file = self.calibration
+            model = read_calibration(Path(file)) if file else packaged()
+            answer = replace(answer, confidence=model.probability(*features(answer)))
+        if answer.confidence is None or answer.confidence >= self.least:
+            return answer
+        less = f"confidence {answer.confidence:.0%}, less than {self.least:.0%}"
+        return replace(
+            answer,
+            outcome="insufficient",
+            text=INSUFFICIENT,
+            reasoning=f"withheld: {answer.text} ({less})\n{answer.reasoning}".strip(),
+            citations=(),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from pyoxigraph import Quad, Triple
 
 from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.notebooks import SHOWN, more, table_html
 from sarag_rdf.base.types import (
-    SHOWN,
     Answer,
     Document,
     Evidence,
@@ -26,8 +26,6 @@ from sarag_rdf.base.types import (
     Query,
     Retrieved,
     Usage,
-    more,
-    table_html,
 )
 from sarag_rdf.base.vocab import XSD
 

@@ -6,12 +6,13 @@ while answering.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field
-from html import escape
 from itertools import pairwise
 from operator import add
 from typing import Any, Literal, get_args
+
+from sarag_rdf.base.notebooks import SHOWN, cut, more, table_html
 
 EntityType = Literal[
     "person", "organization", "geopolitical", "time", "quantity", "adjective", "misc"
@@ -27,16 +28,10 @@ NodeType = Literal["document", "entity"]
 
 _FIRST = 5
 """Documents that are named in a short form."""
-_MOST = 80
-"""Characters of a text in a short form."""
-
-
-def _cut(text: str, most: int = _MOST) -> str:
-    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def _shown(document: Document) -> str:
-    return _cut(document.title or document.iri)
+    return cut(document.title or document.iri)
 
 
 @dataclass(frozen=True, slots=True)
@@ -392,7 +387,7 @@ class Retrieved:
         first = ", ".join(f"{d.rank}. {_shown(d.document)}" for d in self.documents[:_FIRST])
         after = ", ..." if len(self.documents) > _FIRST else ""
         return (
-            f"<Retrieved by {self.retriever} for {_cut(self.query.text)!r}: "
+            f"<Retrieved by {self.retriever} for {cut(self.query.text)!r}: "
             f"{len(self.documents)} documents{': ' if first else ''}{first}{after}>"
         )
 
@@ -585,6 +580,19 @@ OnEvent = Callable[[AnswerEvent], None]
 
 
 @dataclass(frozen=True, slots=True)
+class Fact:
+    """A question, or a part of one, and the answer that a model read or a lookup found.
+
+    `support` is in [0, 1]: the share of the question that one sentence with the answer holds
+    (`sarag_rdf.answering.confidence`), or the probability of what was looked up.
+    """
+
+    question: str
+    answer: str
+    support: float
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to a question.
 
@@ -592,6 +600,8 @@ class Answer:
     or ``evidence`` if there is no model. `retrieved` is that of the question itself (empty without
     retrieval), `evidence` the input of all calls, `trace` all steps in order. `activations` are the
     memories of a reasoner that selects statements, `model` is the name of the language model.
+    `facts` are what the answer was read from, in order, and `confidence` is the probability that it
+    is right, as estimated from them; None where nothing was read.
     """
 
     outcome: Literal["answered", "insufficient", "evidence"]
@@ -604,9 +614,11 @@ class Answer:
     trace: tuple[Stage, ...] = ()
     activations: tuple[Activation, ...] = ()
     model: str = ""
+    facts: tuple[Fact, ...] = ()
+    confidence: float | None = None
 
     def __repr__(self) -> str:
-        text = f": {_cut(self.text)!r}" if self.text else ""
+        text = f": {cut(self.text)!r}" if self.text else ""
         return f"<Answer {self.outcome}{text}, {len(self.citations)} citations>"
 
     def _repr_html_(self) -> str:
@@ -653,32 +665,3 @@ class SchemaUse:
 
     classes: tuple[ClassUse, ...]
     properties: tuple[PropertyUse, ...]
-
-
-# ------------------------------------------------------------------------- HTML for notebooks
-
-
-SHOWN = 20
-"""Rows of a table that are shown."""
-_CELL = 300
-"""Characters of a cell that are shown."""
-
-
-def table_html(header: Sequence[str], rows: Iterable[Iterable[object]], note: str = "") -> str:
-    """A table; texts are cut and escaped."""
-    head = "".join(f"<th>{escape(name)}</th>" for name in header)
-    cells = ([f"<td>{escape(_cut(str(value), _CELL))}</td>" for value in row] for row in rows)
-    body = "".join(f"<tr>{''.join(row)}</tr>" for row in cells)
-    after = f"<p>{escape(note)}</p>" if note else ""
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{after}"
-
-
-def graph_html(title: str, counts: Mapping[str, int]) -> str:
-    """A graph with the counts of its contents."""
-    rows = [(name, f"{count:,}") for name, count in counts.items() if count]
-    return f"<p>{escape(title)}</p>{table_html(('contents', 'count'), rows)}"
-
-
-def more(number: int) -> str:
-    """A note of how many rows are not shown."""
-    return f"and {number:,} more" if number > 0 else ""

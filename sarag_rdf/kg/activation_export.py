@@ -20,7 +20,7 @@ from pyoxigraph import Literal, NamedNode, Quad
 from sarag_rdf.base.iris import Minter, sha256_hex
 from sarag_rdf.base.prompts import CORE_PROMPTS, Prompts
 from sarag_rdf.base.types import Activation, Answer, Excerpt, Retrieved, Seed, Usage
-from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG, Term
+from sarag_rdf.base.vocab import PROV, RDF, RDFS, SARAG, XSD, Term
 from sarag_rdf.kg.evidence import RetrievedEvidence
 from sarag_rdf.kg.rdf_export import prefixes_under
 from sarag_rdf.kg.registry import strategies
@@ -194,6 +194,9 @@ class _Writer:
                 (PROV.wasGeneratedBy, node),
                 *((PROV.wasDerivedFrom, NamedNode(c.document)) for c in answer.citations),
             )
+            if answer.confidence is not None:
+                confidence = f"{answer.confidence:.4f}"
+                self._add(given, (SARAG.confidence, Literal(confidence, datatype=XSD.decimal)))
 
     def _activation(
         self, node: NamedNode, activation: Activation, calls: Mapping[int, NamedNode]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.notebooks import graph_html
 from sarag_rdf.base.options import DEFAULT_LIMIT, Options
 from sarag_rdf.base.plugins import CONTEXT, REASONER, RETRIEVER, load, loadable
 from sarag_rdf.base.ports import (
@@ -24,7 +25,7 @@ from sarag_rdf.base.ports import (
     Triples,
     silent,
 )
-from sarag_rdf.base.types import Answer, Evidence, OnEvent, Query, Retrieved, graph_html
+from sarag_rdf.base.types import Answer, Evidence, OnEvent, Query, Retrieved
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import DatasetMetadata, Meta, read_meta, stats, write_dataset_metadata
 from sarag_rdf.graph.parts import Imported, imported_graphs

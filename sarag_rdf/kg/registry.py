@@ -187,11 +187,12 @@ class GraphReasoner:
     view: GraphView
 
     def answer(self, query: Query) -> Answer:
-        return self.strategy.answer(self._conversation(query))
+        return self.strategy.rated(self.strategy.answer(self._conversation(query)))
 
     def answer_without_model(self, query: Query) -> Answer:
         """The answer to a question that needs no model, or else only the evidence for it."""
-        if answer := self.strategy.answer_without_model(self._conversation(query)):
+        answer = self.strategy.answer_without_model(self._conversation(query))
+        if answer and self.strategy.rated(answer).outcome == "answered":
             return answer
         evidence = self.gather(query)
         return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))

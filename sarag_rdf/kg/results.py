@@ -143,6 +143,8 @@ def answer_to_dict(answer: Answer) -> dict[str, Any]:
     return {
         "outcome": answer.outcome,
         "answer": answer.text,
+        "confidence": answer.confidence,
+        "facts": [asdict(fact) for fact in answer.facts],
         "reasoning": answer.reasoning,
         "citations": [asdict(citation) for citation in answer.citations],
         "usage": asdict(answer.usage),

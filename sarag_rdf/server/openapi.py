@@ -180,9 +180,10 @@ _RESULTS: Final[Mapping[str, Json]] = {
     "Answer": closed(
         outcome={"enum": ["answered", "insufficient", "evidence"]},
         **_of(TEXT, "answer reasoning model"),
+        confidence={"type": ["number", "null"]},
         evidence={"$ref": "#/components/schemas/Found"},
         usage=OBJECT,
-        **_of(OBJECTS, "citations contexts trace activations"),
+        **_of(OBJECTS, "facts citations contexts trace activations"),
     ),
     "Part": closed(nodes=OBJECTS, edges=OBJECTS, left_out=OBJECT),
     "Terms": closed(terms=OBJECTS),

@@ -252,7 +252,9 @@ def looked_up(
 
     def lookup(_: Any, query: Query) -> Found | None:
         names = found.get(query.text)
-        return Found(names, "a path", Evidence(retrieved_for(query), CONTEXT)) if names else None
+        return (
+            Found(names, "a path", 0.8, Evidence(retrieved_for(query), CONTEXT)) if names else None
+        )
 
     monkeypatch.setattr(plugins, "loadable", lambda _: [(None, lookup)])
     library = Library()

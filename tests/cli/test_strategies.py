@@ -131,6 +131,7 @@ MODEL_COMMANDS = {
     "serve",
     "mcp",
     "qa",
+    "confidence",
     "retrieval",
     "evidence",
     "tune",

@@ -77,15 +77,16 @@ def test_names_are_checked_without_a_model_too(options: dict[str, Any]) -> None:
         (
             {"reasoner": "cot:brief=true"},
             "unknown option 'brief' of cot: choose from steps, closing, closing_documents, "
-            "max_tokens, preset",
+            "max_tokens, least, calibration, preset",
         ),
         (
             {"reasoner": "self-ask:most=2"},
-            "unknown option 'most' of self-ask: choose from steps, max_tokens, facts, rounds",
+            "unknown option 'most' of self-ask: choose from steps, max_tokens, least, calibration, "
+            "facts, rounds",
         ),
         (
             {"reasoner": "single:llm=x"},
-            "unknown option 'llm' of single: choose from brief, max_tokens",
+            "unknown option 'llm' of single: choose from brief, max_tokens, least, calibration",
         ),
         (
             {"reasoner": "cot:steps=two"},

@@ -478,7 +478,10 @@ def test_imported_statements_answer_without_a_model(
     answer = kg.ask(LANGUAGES)
     best = paths_of(kg, least=0.0).find(LANGUAGES)[1][0]
     assert (answer.outcome, answer.text) == ("answered", "; ".join(names(best)))
-    assert answer.reasoning.startswith(f"{best.text} (Winter Harbour), ")
+    assert answer.reasoning == f"{best.text} (Winter Harbour)"
+    assert answer.confidence == best.probability
+    sure = f"auto:least={best.probability + 0.01:.2f}"
+    assert kg.ask(LANGUAGES, reasoner=sure).outcome == "evidence", "it is not so sure"
     assert (answer.usage.calls, answer.model) == (0, "")
     assert answer.citations
     assert answer.retrieved.paths[0] == best

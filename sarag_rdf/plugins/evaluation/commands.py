@@ -37,6 +37,7 @@ _MODULES: Final = {
     "evidence": "retrieval:evidence",
     "tune": "tuning:command",
     "qa": "qa:command",
+    "confidence": "confidence:command",
     "table": "qa:table_command",
     "compare": "comparisons:compare",
     "competency": "competency:command",
@@ -142,6 +143,24 @@ def data_options(*, is_corpus_required: bool = True, multiple: bool = False) -> 
         flags.embedder_option,
         flags.facts_option,
     )  # fmt: skip
+
+
+def data_sets(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The options of each data set, by its name; raises `UsageError`."""
+    corpora, files, graphs = (options[name] for name in ("corpus", "questions", "kg"))
+    if len(files) != len(corpora) or len(graphs) not in (0, len(corpora)):
+        raise UsageError(
+            f"{len(corpora)} --corpus, {len(files)} --questions, {len(graphs)} --kg: give each "
+            "corpus its questions and its graph, in the same order"
+        )
+    sets = {}
+    paths: Sequence[Path | None] = graphs or [None] * len(corpora)
+    for corpus, questions, kg in zip(corpora, files, paths, strict=True):
+        name = kg.name if kg else questions.stem
+        if name in sets:
+            raise UsageError(f"two data sets are called {name}: give their graphs different names")
+        sets[name] = {**options, "corpus": corpus, "questions": questions, "kg": kg}
+    return sets
 
 
 selection_options = together(

@@ -11,7 +11,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
@@ -197,24 +196,6 @@ def _shown(values: Mapping[str, str]) -> str:
     return " ".join(map("=".join, values.items())) or "as given"
 
 
-def _inputs(options: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The options of each data set, by its name; raises `UsageError`."""
-    corpora, files, graphs = (options[name] for name in ("corpus", "questions", "kg"))
-    if len(files) != len(corpora) or len(graphs) not in (0, len(corpora)):
-        raise UsageError(
-            f"{len(corpora)} --corpus, {len(files)} --questions, {len(graphs)} --kg: give each "
-            "corpus its questions and its graph, in the same order"
-        )
-    sets = {}
-    paths: Sequence[Path | None] = graphs or [None] * len(corpora)
-    for corpus, questions, kg in zip(corpora, files, paths, strict=True):
-        name = kg.name if kg else questions.stem
-        if name in sets:
-            raise UsageError(f"two data sets are called {name}: give their graphs different names")
-        sets[name] = {**options, "corpus": corpus, "questions": questions, "kg": kg}
-    return sets
-
-
 @click.command(
     name="tune",
     epilog="Example:  sarag evaluate tune --corpus a.json --questions qa.json --kg kg-a "
@@ -256,7 +237,7 @@ def command(**options: Any) -> None:
     recalls, labels = cutoffs.names("R"), [*methods]
     option, drawn = curves(settings, recalls) if options["plot"] else ("", {})
     sets, times = [], {}
-    for name, own in _inputs(options).items():
+    for name, own in commands.data_sets(options).items():
         data, times[name], _ = retrieval.measure(own, methods, start, cutoffs)
         results = {r["method"]: r for r in retrieval.with_times(data["results"], times[name])}
         sets.append(DataSet(name, data, results))

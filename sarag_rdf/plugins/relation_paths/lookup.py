@@ -77,6 +77,7 @@ def looked_up(
     section = Section("", excerpts, ())
     return Found(
         tuple(dict.fromkeys(answer.name for answer in answers)),
-        f"{best.text} ({best.topic_name}), {best.probability:.0%} probable",
+        f"{best.text} ({best.topic_name})",
+        best.probability,
         Evidence(retrieved, measured((section,) if excerpts else (), name)),
     )

@@ -396,7 +396,8 @@ function showAnswer(given, text, trace) {
       element("a", { class: "chip", href: api.resource(c.document) }, `${c.title || "Passage"}, ${c.begin}–${c.end}`)))));
   }
   const tokens = given.usage.tokens_in + given.usage.tokens_out;
-  trace.after(element("p", { class: "quiet" }, tokens ? `${given.model} · ${counted(tokens, "token")}` : given.reasoning));
+  const sure = given.confidence === null ? "" : `Confidence ${Math.round(100 * given.confidence)}% · `;
+  trace.after(element("p", { class: "quiet" }, sure + (tokens ? `${given.model} · ${counted(tokens, "token")}` : given.reasoning)));
 }
 
 // ------------------------------------------------------------------------------ Suggestions
