@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -23,7 +23,7 @@ from sarag_rdf.base.types import Answer, Context
 from sarag_rdf.base.words import Words, words_of
 
 _LANGUAGE = "en"
-"""That of questions, and of the sentences of relationships and descriptions."""
+"""That of relationships and descriptions."""
 _TRUTH = {"yes", "no"}
 _PART = 0.5
 """The least share of an answer's words in a sentence that may be the one it was read from."""
@@ -32,37 +32,45 @@ _PART = 0.5
 def support(question: str, answer: str, context: Context) -> float:
     """The greatest share in [0, 1] of a question's words that a sentence with the answer holds.
 
-    Words are stems, without stop words and those of the answer; their weight is
-    ``log(1 + N / df)``: df of the N sentences of the context hold one. The share is multiplied by
-    that of the answer's words in the sentence, which is 0 if it is less than half. Yes and no stand
-    in no sentence, and every sentence counts for them. A sentence is read with the title of its
-    document.
+    Words are stems in the language of the sentence, without stop words and those of the answer;
+    their weight is ``log(1 + N / df)``: df of the N sentences of the context hold one. The share is
+    multiplied by that of the answer's words in the sentence, which is 0 if it is less than half.
+    Yes and no stand in no sentence, and every sentence counts for them. A sentence is read with the
+    title of its document.
     """
-    sentences = [(text, words_of(text, language)) for text, language in _sentences(context)]
-    counts = Counter(word for _, words in sentences for word in words)
-    own, name = words_of(answer, _LANGUAGE), normalize_name(answer)
-    asked = sorted(words_of(question, _LANGUAGE) - own)
-    weights = {word: math.log(1 + len(sentences) / max(counts[word], 1)) for word in asked}
+    sentences = [(*pair, words_of(*pair)) for pair in _sentences(context)]
+    counts = Counter(word for _, _, words in sentences for word in words)
+    name = normalize_name(answer)
 
-    def has_answer(text: str, words: Words) -> float:
+    def weight(words: Words) -> float:
+        return sum(math.log(1 + len(sentences) / max(counts[word], 1)) for word in sorted(words))
+
+    def has_answer(text: str, words: Words, own: Words) -> float:
         if name in _TRUTH or f" {name} " in f" {normalize_name(text)} ":
             return 1.0
         part = len(own & words) / (len(own) or 1)
         return part if part >= _PART else 0.0
 
-    shares = (
-        has_answer(text, words) * sum(weights[word] for word in asked if word in words)
-        for text, words in sentences
-    )
-    return max(shares, default=0.0) / (sum(weights.values()) or 1.0)
+    def share(text: str, language: str, words: Words) -> float:
+        own = words_of(answer, language)
+        asked = words_of(question, language) - own
+        return has_answer(text, words, own) * weight(asked & words) / (weight(asked) or 1.0)
+
+    return max((share(*sentence) for sentence in sentences), default=0.0)
 
 
 def coverage(question: str, contexts: Sequence[Context]) -> float:
-    """The share in [0, 1] of a question's words that stand anywhere in some contexts."""
-    asked = words_of(question, _LANGUAGE)
-    texts = (pair for context in contexts for pair in _sentences(context))
-    read = frozenset[str]().union(*(words_of(*pair) for pair in texts))
-    return len(asked & read) / (len(asked) or 1)
+    """The share in [0, 1] of a question's words that stand anywhere in some contexts.
+
+    That of the language in which it is greatest.
+    """
+    read: defaultdict[str, set[str]] = defaultdict(set)
+    for context in contexts:
+        for text, language in _sentences(context):
+            read[language] |= words_of(text, language)
+    asked = {language: words_of(question, language) for language in read}
+    shares = (len(asked[each] & read[each]) / (len(asked[each]) or 1) for each in read)
+    return max(shares, default=0.0)
 
 
 def _sentences(context: Context) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,14 @@ def test_words_count_by_how_few_sentences_hold_them() -> None:
 def test_inflected_words_and_the_title_of_the_document_count() -> None:
     context = context_of(document(4, "He was founding clubs in Ulm."))
     assert support("Which clubs did title 4 found?", "Ulm", context) == 1.0
+
+
+def test_words_are_compared_in_the_language_of_the_sentence() -> None:
+    german = replace(document(5, "In Ulm wurden Vereine gegründet."), language="de")
+    question, contexts = "Wo wurde ein Verein gegründet?", context_of(german)
+    as_english = context_of(replace(german, language="en"))
+    assert support(question, "Ulm", contexts) > support(question, "Ulm", as_english)
+    assert coverage(question, [contexts]) > coverage(question, [as_english])
 
 
 @pytest.mark.parametrize("answer", ["Graz", "", "Grand Duchy of Ulm", INSUFFICIENT])

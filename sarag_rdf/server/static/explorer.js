@@ -396,7 +396,9 @@ function showAnswer(given, text, trace) {
       element("a", { class: "chip", href: api.resource(c.document) }, `${c.title || "Passage"}, ${c.begin}–${c.end}`)))));
   }
   const tokens = given.usage.tokens_in + given.usage.tokens_out;
-  const sure = given.confidence === null ? "" : `Confidence ${Math.round(100 * given.confidence)}% · `;
+  const withheld = given.outcome === "insufficient" && given.confidence !== null;
+  const sure = withheld ? `${given.reasoning.split("\n")[0]} · `
+    : given.confidence === null ? "" : `Confidence ${Math.round(100 * given.confidence)}% · `;
   trace.after(element("p", { class: "quiet" }, sure + (tokens ? `${given.model} · ${counted(tokens, "token")}` : given.reasoning)));
 }
 
