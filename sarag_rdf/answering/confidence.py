@@ -103,13 +103,24 @@ class Calibration:
         score = self.intercept + self.support * supported + self.coverage * covered
         return 1 / (1 + math.exp(-score))
 
+    def confidence(self, answer: Answer) -> float | None:
+        """That of an answer, or None without facts.
 
-def features(answer: Answer) -> tuple[float, float]:
-    """What the confidence of an answer with facts depends on, both in [0, 1].
+        If all of them were looked up, it is the probability of the least probable one.
+        """
+        if values := features(answer):
+            return self.probability(*values)
+        return min((fact.support for fact in answer.facts), default=None)
+
+
+def features(answer: Answer) -> tuple[float, float] | None:
+    """What the confidence of an answer depends on, both in [0, 1]; None if no fact was read.
 
     The support of its weakest fact, or that of the last one if this answers the whole question; and
     the coverage of the question by all that was read.
     """
+    if all(fact.is_looked_up for fact in answer.facts):
+        return None
     question, last = answer.retrieved.query.text, answer.facts[-1]
     is_whole = last.question.split() == question.split()
     supported = last.support if is_whole else min(fact.support for fact in answer.facts)

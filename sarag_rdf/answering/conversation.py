@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 import jiter
 
-from sarag_rdf.answering.confidence import features, packaged, read_calibration, support
+from sarag_rdf.answering.confidence import packaged, read_calibration, support
 from sarag_rdf.base import plugins
 from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.iris import normalize_name
@@ -173,7 +173,7 @@ class Conversation:
         """Add the evidence of what a lookup found, and a note to the trace."""
         self.add(found.evidence)
         text = found.evidence.retrieved.query.text
-        self._facts.append(Fact(text, found.text, found.probability))
+        self._facts.append(Fact(text, found.text, found.probability, is_looked_up=True))
         detail = {
             "question": text,
             "answers": [*found.names],
@@ -240,7 +240,6 @@ class Conversation:
         citations: Sequence[Citation] = (),
         sufficient: bool = True,
         is_cited: bool = False,
-        confidence: float | None = None,
     ) -> Answer:
         """The answer, with its evidence, usage and trace.
 
@@ -262,7 +261,6 @@ class Conversation:
             activations=tuple(self._activations),
             model=self._llm.model,
             facts=tuple(self._facts),
-            confidence=confidence,
         )
 
     def answer_from(self, reply: Mapping[str, Any], context: Context, reasoning: str) -> Answer:
@@ -306,12 +304,7 @@ class Found:
 
     def answer(self, talk: Conversation) -> Answer:
         """The answer to the question of a conversation, which has the evidence already."""
-        return talk.answer(
-            self.text,
-            reasoning=self.meaning,
-            citations=self.citations,
-            confidence=self.probability,
-        )
+        return talk.answer(self.text, reasoning=self.meaning, citations=self.citations)
 
 
 Lookup = Callable[[GraphView, Query], Found | None]
@@ -364,10 +357,9 @@ class ReasonerStrategy(Options, ABC):
         """
         if answer.outcome != "answered":
             return answer
-        if answer.confidence is None and answer.facts:
-            file = self.calibration
-            model = read_calibration(Path(file)) if file else packaged()
-            answer = replace(answer, confidence=model.probability(*features(answer)))
+        file = self.calibration
+        model = read_calibration(Path(file)) if file else packaged()
+        answer = replace(answer, confidence=model.confidence(answer))
         if answer.confidence is None or answer.confidence >= self.least:
             return answer
         less = f"confidence {answer.confidence:.0%}, less than {self.least:.0%}"

@@ -590,6 +590,7 @@ class Fact:
     question: str
     answer: str
     support: float
+    is_looked_up: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -191,9 +191,10 @@ class GraphReasoner:
 
     def answer_without_model(self, query: Query) -> Answer:
         """The answer to a question that needs no model, or else only the evidence for it."""
-        answer = self.strategy.answer_without_model(self._conversation(query))
-        if answer and self.strategy.rated(answer).outcome == "answered":
-            return answer
+        if answer := self.strategy.answer_without_model(self._conversation(query)):
+            answer = self.strategy.rated(answer)
+            if answer.outcome == "answered":
+                return answer
         evidence = self.gather(query)
         return Answer("evidence", "", "", (), evidence.retrieved, evidence=(evidence,))
 

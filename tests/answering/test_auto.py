@@ -10,7 +10,7 @@ from sarag_rdf.answering.auto import Auto
 from sarag_rdf.answering.comparison import Comparison, checked, decided
 from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE, Found
 from sarag_rdf.base import plugins
-from sarag_rdf.base.types import Answer, Evidence, Query
+from sarag_rdf.base.types import Answer, Evidence, Fact, Query
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ASKED,
@@ -259,7 +259,7 @@ def looked_up(
     monkeypatch.setattr(plugins, "loadable", lambda _: [(None, lookup)])
     library = Library()
     answer = answer_of(Auto(), library, llm, question, view=object())
-    return answer, library.asked
+    return Auto().rated(answer), library.asked
 
 
 def test_what_statements_answer_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,6 +267,8 @@ def test_what_statements_answer_needs_no_model(monkeypatch: pytest.MonkeyPatch) 
     answer, asked = looked_up(monkeypatch, {question.text: ["Ada", "Bo"]}, question, llm)
     assert (answer.outcome, answer.text, answer.reasoning) == ("answered", "Ada; Bo", "a path")
     assert (answer.usage.calls, asked) == (0, [])
+    assert answer.facts == (Fact(question.text, "Ada; Bo", 0.8, is_looked_up=True),)
+    assert answer.confidence == 0.8
     assert answer.citations == (CITE_CLUB, CITE_ADA)
     assert answer.trace[-1].detail["answers"] == ["Ada", "Bo"]
     assert answer.retrieved.query == question
@@ -278,6 +280,7 @@ def test_parts_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
     found = {"Who founded the club?": ["Ada"]}
     answer, asked = looked_up(monkeypatch, found, QUERY, QueuedLLM([parts, brief("Ulm")]))
     assert (answer.text, asked) == ("Ulm", ["Where was Ada born?"])
+    assert [fact.is_looked_up for fact in answer.facts] == [True, False]
     found = {"Who founded the club?": ["Ada", "Bo"], "Where was Bo born?": ["Linz", "Graz"]}
     answer, asked = looked_up(monkeypatch, found, QUERY, QueuedLLM([parts, brief("Bo")]))
     assert (answer.text, asked) == ("Linz; Graz", ["Who founded the club?"])
@@ -311,3 +314,4 @@ def test_a_comparison_is_not_looked_up_as_a_whole(monkeypatch: pytest.MonkeyPatc
     llm = QueuedLLM([plan("earliest", ADA_BORN, BO_BORN)])
     answer, asked = looked_up(monkeypatch, found, OLDER, llm)
     assert (answer.text, asked) == ("Bo", [])
+    assert answer.confidence == 0.8, "nothing was read"

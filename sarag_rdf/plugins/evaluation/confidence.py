@@ -59,9 +59,10 @@ class Rated:
     def of(cls, question: Question, answer: Answer | None, *, has_passages: bool) -> Rated:
         if answer is None or answer.outcome != "answered":
             return cls(question, has_passages, "", None, None, is_right=False)
-        values = features(answer) if answer.facts else None
         is_right = has_passages and matches(answer.text, question.answers)
-        return cls(question, has_passages, answer.text, values, answer.confidence, is_right)
+        return cls(
+            question, has_passages, answer.text, features(answer), answer.confidence, is_right
+        )
 
 
 # --------------------------------------------------------------------------------------- Questions
