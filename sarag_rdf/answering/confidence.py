@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from sarag_rdf.base.arrays import logistic
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import normalize_name
@@ -41,22 +42,25 @@ def support(question: str, answer: str, context: Context) -> float:
     sentences = [(*pair, words_of(*pair)) for pair in _sentences(context)]
     counts = Counter(word for _, _, words in sentences for word in words)
     name = normalize_name(answer)
+    languages = {language for _, language, _ in sentences}
+    own = {language: words_of(answer, language) for language in languages}
+    asked = {language: words_of(question, language) - own[language] for language in languages}
 
     def weight(words: Words) -> float:
         return sum(math.log(1 + len(sentences) / max(counts[word], 1)) for word in sorted(words))
 
-    def has_answer(text: str, words: Words, own: Words) -> float:
+    def has_answer(text: str, language: str, words: Words) -> float:
         if name in _TRUTH or f" {name} " in f" {normalize_name(text)} ":
             return 1.0
-        part = len(own & words) / (len(own) or 1)
+        part = len(own[language] & words) / (len(own[language]) or 1)
         return part if part >= _PART else 0.0
 
-    def share(text: str, language: str, words: Words) -> float:
-        own = words_of(answer, language)
-        asked = words_of(question, language) - own
-        return has_answer(text, words, own) * weight(asked & words) / (weight(asked) or 1.0)
-
-    return max((share(*sentence) for sentence in sentences), default=0.0)
+    whole = {language: weight(words) or 1.0 for language, words in asked.items()}
+    shares = (
+        has_answer(text, language, words) * weight(asked[language] & words) / whole[language]
+        for text, language, words in sentences
+    )
+    return max(shares, default=0.0)
 
 
 def coverage(question: str, contexts: Sequence[Context]) -> float:
@@ -99,9 +103,8 @@ class Calibration:
     fitted: str
 
     def probability(self, supported: float, covered: float) -> float:
-        """In (0, 1), for the values of `features`."""
-        score = self.intercept + self.support * supported + self.coverage * covered
-        return 1 / (1 + math.exp(-score))
+        """In [0, 1], for the values of `features`."""
+        return logistic(self.intercept + self.support * supported + self.coverage * covered)
 
     def confidence(self, answer: Answer) -> float | None:
         """That of an answer, or None without facts.

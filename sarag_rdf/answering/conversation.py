@@ -8,13 +8,13 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 import jiter
 
-from sarag_rdf.answering.confidence import packaged, read_calibration, support
+from sarag_rdf.answering.confidence import Calibration, packaged, read_calibration, support
 from sarag_rdf.base import plugins
 from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.iris import normalize_name
@@ -48,6 +48,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.retrieval.view import GraphView
 
 log = logging.getLogger(__name__)
+
 INSUFFICIENT: Final = "insufficient information"
 """The text of an `Answer` if the evidence is not sufficient."""
 NO_EVIDENCE: Final = "Nothing was found, or nothing that was found fits the budget."
@@ -350,16 +351,16 @@ class ReasonerStrategy(Options, ABC):
         """The answer to a question that needs no model, where there is one."""
         return None
 
-    def rated(self, answer: Answer) -> Answer:
-        """The answer with its confidence; insufficient if that is less than `least`.
+    @cached_property
+    def calibrated(self) -> Calibration:
+        """The calibration of its answers; raises `InputError` for a file of another form."""
+        return read_calibration(Path(self.calibration)) if self.calibration else packaged()
 
-        Raises `InputError` for a `calibration` of another form.
-        """
+    def rated(self, answer: Answer) -> Answer:
+        """The answer with its confidence; insufficient if that is less than `least`."""
         if answer.outcome != "answered":
             return answer
-        file = self.calibration
-        model = read_calibration(Path(file)) if file else packaged()
-        answer = replace(answer, confidence=model.confidence(answer))
+        answer = replace(answer, confidence=self.calibrated.confidence(answer))
         if answer.confidence is None or answer.confidence >= self.least:
             return answer
         less = f"confidence {answer.confidence:.0%}, less than {self.least:.0%}"

@@ -307,3 +307,8 @@ class Scale:
         if not self.deviation > 0.0:
             return np.zeros(len(values))
         return (values - self.mean) / self.deviation
+
+
+def logistic(score: float) -> float:
+    """The probability of a log-odds: 1 / (1 + exp(-score)), in [0, 1]; it never overflows."""
+    return float(np.exp(-np.logaddexp(0.0, -score)))

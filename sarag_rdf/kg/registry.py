@@ -187,6 +187,7 @@ class GraphReasoner:
     view: GraphView
 
     def answer(self, query: Query) -> Answer:
+        _ = self.strategy.calibrated  # a file that cannot be used is reported before any call
         return self.strategy.rated(self.strategy.answer(self._conversation(query)))
 
     def answer_without_model(self, query: Query) -> Answer:

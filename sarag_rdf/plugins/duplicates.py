@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from itertools import combinations, product
 
 import numpy as np
 
-from sarag_rdf.base.arrays import find
+from sarag_rdf.base.arrays import find, logistic
 from sarag_rdf.base.vocab import SARAG, SEMAPV, TYPE_CLASSES
 from sarag_rdf.building.merge_rules import EntityFeatures, MergeContext, MergeRule, proposal
 from sarag_rdf.graph.records import Match
@@ -91,7 +90,7 @@ def _propose_duplicates(context: MergeContext) -> Iterator[Match]:
 def confidence_in(evidence: Evidence) -> float:
     """The confidence that two entities are one, in [0, 1], to four decimal places."""
     score = WEIGHTS[0] + sum(w * x for w, x in zip(WEIGHTS[1:], evidence.features, strict=True))
-    return round(1 / (1 + math.exp(-score)), 4)
+    return round(logistic(score), 4)
 
 
 def pairs_of(context: MergeContext) -> Iterator[Evidence]:

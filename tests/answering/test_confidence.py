@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -21,6 +22,7 @@ from sarag_rdf.answering.conversation import INSUFFICIENT
 from sarag_rdf.answering.single import Single
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.types import Answer, Fact
+from sarag_rdf.kg.registry import GraphReasoner
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ADA,
@@ -28,6 +30,7 @@ from tests.answering.sample import (
     CLUB,
     CONTEXT,
     EMPTY,
+    QUERY,
     Library,
     answer_of,
     brief,
@@ -171,6 +174,19 @@ def test_a_file_of_another_form(tmp_path: Path, content: str) -> None:
     file.write_text(content, "utf-8")
     with pytest.raises(InputError, match=r"other\.json"):
         Auto(calibration=str(file)).rated(chain("Ada", "Ulm"))
+
+
+def test_weights_of_any_size_give_a_probability() -> None:
+    assert Calibration(-1e6, 0.0, 0.0, "").probability(1.0, 1.0) == 0.0
+    assert Calibration(1e6, 0.0, 0.0, "").probability(1.0, 1.0) == 1.0
+
+
+def test_a_file_that_cannot_be_used_is_reported_before_any_call(tmp_path: Path) -> None:
+    library, llm = Library(), QueuedLLM([])
+    strategy = Auto(calibration=str(tmp_path / "none.json"))
+    with pytest.raises(InputError, match=r"none\.json"):
+        GraphReasoner(strategy, library, llm, cast("Any", None)).answer(QUERY)
+    assert (library.asked, llm.prompts) == ([], [])
 
 
 def test_the_packaged_one_trusts_what_is_supported() -> None:

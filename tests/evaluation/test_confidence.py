@@ -130,6 +130,7 @@ def test_questions_are_asked_without_their_passages_too(
     assert each["curve"][0] == {
         "least": 0.0, "answered": 1.0, "right": 1.0, "answered_without": 1.0
     }  # fmt: skip
+    assert "auroc 1.000; aurc " in data["screen"]
     assert "questions: 3; asked without their passages as well: 3" in data["screen"]
     model = read_calibration(tmp_path / "mine.json")
     assert isinstance(model, Calibration)

@@ -18,18 +18,17 @@ from sarag_rdf.answering.confidence import Calibration, features
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.plugins import CONTEXT, REASONER, RETRIEVER
 from sarag_rdf.base.ports import LLM
-from sarag_rdf.base.types import Answer, Document, Evidence, Query, Retrieved
+from sarag_rdf.base.types import Answer, Document, Query, Retrieved
 from sarag_rdf.cli.flags import endpoint_of, endpoint_options
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg import registry, vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation import commands
 from sarag_rdf.plugins.evaluation.datasets import Corpus, Question
-from sarag_rdf.plugins.evaluation.grading import QUESTION_ERRORS
+from sarag_rdf.plugins.evaluation.grading import ask_each
 from sarag_rdf.plugins.evaluation.measures import matches
-from sarag_rdf.plugins.evaluation.qa import SystemSpec, parse_system
+from sarag_rdf.plugins.evaluation.qa import SystemSpec, one_at_a_time, parse_system
 from sarag_rdf.plugins.evaluation.reporting import block, rounded
-from sarag_rdf.plugins.threads import map_in_order
 from sarag_rdf.retrieval.retriever import RetrieverStrategy
 from sarag_rdf.retrieval.view import GraphView
 
@@ -107,34 +106,24 @@ def ask_twice(
     """
     lock = threading.Lock()
     retriever = registry.options_of("retriever", spec.retriever)
-
-    def rated(question: Question, absent: frozenset[int]) -> Rated:
-        chosen = WithoutPassages(chosen=retriever, corpus=corpus, absent=absent)
-        gather = kg.gather(chosen if absent else retriever, context=spec.context.label)
-
-        def gather_alone(query: Query) -> Evidence:
-            with lock:
-                return gather(query)
-
-        try:
-            answer = kg.reasoner(spec.reasoner.label, gather_alone, llm).answer(question.query)
-        except QUESTION_ERRORS:
-            answer = None
-        return Rated.of(question, answer, has_passages=not absent)
-
     supports = [frozenset(corpus.support_of(question)) for question in questions]
+
+    def ask(job: tuple[int, bool]) -> Answer:
+        place, has_passages = job
+        chosen = retriever
+        if not has_passages:
+            chosen = WithoutPassages(chosen=retriever, corpus=corpus, absent=supports[place])
+        gather = one_at_a_time(kg.gather(chosen, context=spec.context.label), lock)
+        return kg.reasoner(spec.reasoner.label, gather, llm).answer(questions[place].query)
+
     jobs = [
-        (question, absent)
-        for question, support in zip(questions, supports, strict=True)
-        for absent in dict.fromkeys((frozenset[int](), support))
+        (place, has_passages)
+        for place, support in enumerate(supports)
+        for has_passages in ((True, False) if support else (True,))
     ]
     with progress_bars() as progress:
-        advance = progress("answering", len(jobs))
-        results = []
-        for result in map_in_order(lambda job, _: rated(*job), jobs, threads):
-            results.append(result)
-            advance(1)
-    return results
+        answers = ask_each(ask, jobs, threads, progress, "answering")
+    return [Rated.of(questions[job[0]], answers[job], has_passages=job[1]) for job in jobs]
 
 
 # ------------------------------------------------------------------------------------------ Figures
@@ -277,8 +266,9 @@ def lines(data: Mapping[str, Any]) -> Iterator[str]:
             if result:
                 rows = [{**row, "least": f"{row['least']:.1f}"} for row in result["curve"]]
                 yield from block(title, "least", rows, _COLUMNS)
-                figures = [f"{n} {result[n]:.3f}" for n in ("auroc", "aurc", "brier") if result[n]]
-                yield "; ".join(figures) or "no answer"
+                figures = [(name, result[name]) for name in ("auroc", "aurc", "brier")]
+                shown = [f"{name} {value:.3f}" for name, value in figures if value is not None]
+                yield "; ".join(shown) or "no answer"
         yield ""
     yield "answered: questions that are answered with at least this confidence; right: of these"
     yield "without passages: those that are answered though nothing was left to answer them from"

@@ -162,6 +162,16 @@ def ask_all(
     return rows
 
 
+def one_at_a_time(gather: Gather, lock: threading.Lock) -> Gather:
+    """The same, for several threads, of which each waits for the others."""
+
+    def gather_alone(query: Query) -> Evidence:
+        with lock:
+            return gather(query)
+
+    return gather_alone
+
+
 def build_systems(
     kg: KnowledgeGraph, specs: Sequence[SystemSpec], llm: LLM, options: Mapping[str, Any]
 ) -> list[System]:
@@ -172,13 +182,7 @@ def build_systems(
     lock = threading.Lock()
 
     def search(retriever: str, **parts: Any) -> Gather:
-        gather = kg.gather(retriever, **parts)
-
-        def gather_alone(query: Query) -> Evidence:
-            with lock:
-                return gather(query)
-
-        return gather_alone
+        return one_at_a_time(kg.gather(retriever, **parts), lock)
 
     @cache
     def coverage(retriever: str) -> Callable[[Question], bool]:

@@ -23,6 +23,7 @@ import numpy as np
 import pyoxigraph as ox
 from numpy.typing import NDArray
 
+from sarag_rdf.base.arrays import logistic
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.resources import ontology_path
@@ -315,7 +316,7 @@ class PathModel:
         Platt (1999), "Probabilistic Outputs for Support Vector Machines"; in [0, 1].
         """
         slope, intercept = self.calibration["slope"], self.calibration["intercept"]
-        return float(np.exp(-np.logaddexp(0.0, -slope * score - intercept)))
+        return logistic(slope * score + intercept)
 
     def with_weights(self, weights: Sequence[float], version: str, fitted: str) -> PathModel:
         """The same model with other weights."""

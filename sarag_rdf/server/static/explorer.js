@@ -396,10 +396,12 @@ function showAnswer(given, text, trace) {
       element("a", { class: "chip", href: api.resource(c.document) }, `${c.title || "Passage"}, ${c.begin}–${c.end}`)))));
   }
   const tokens = given.usage.tokens_in + given.usage.tokens_out;
-  const withheld = given.outcome === "insufficient" && given.confidence !== null;
-  const sure = withheld ? `${given.reasoning.split("\n")[0]} · `
-    : given.confidence === null ? "" : `Confidence ${Math.round(100 * given.confidence)}% · `;
-  trace.after(element("p", { class: "quiet" }, sure + (tokens ? `${given.model} · ${counted(tokens, "token")}` : given.reasoning)));
+  const parts = [tokens ? `${given.model} · ${counted(tokens, "token")}` : given.reasoning];
+  if (given.confidence !== null) {
+    const withheld = given.outcome === "insufficient";
+    parts.unshift(withheld ? given.reasoning.split("\n")[0] : `Confidence ${Math.round(100 * given.confidence)}%`);
+  }
+  trace.after(element("p", { class: "quiet" }, parts.join(" · ")));
 }
 
 // ------------------------------------------------------------------------------ Suggestions
