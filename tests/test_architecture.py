@@ -157,7 +157,7 @@ BUDGETS: dict[str, int] = {
     "plugins.merge_by_name": 82,
     "plugins.workers": 903,
     "plugins.rerank": 185,
-    "plugins.llm": 950,
+    "plugins.llm": 1064,
     "plugins.induction": 259,
     "plugins.threads": 70,
     "plugins.graph_store": 251,

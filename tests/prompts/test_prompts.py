@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -216,14 +217,15 @@ RIVERS = Schema.of(
 PASSAU = Example("Passau lies on the Inn.", (ExampleStatement("Passau", "urn:p:river", "Inn"),))
 
 
-def statements_prompt(document: Document, *names: str) -> str:
-    return StatementModel(RIVERS, HashEmbedder(), [PASSAU]).request(document, names).prompt
+def statements_prompt(documents: Sequence[Document], *names: Sequence[str]) -> str:
+    return StatementModel(RIVERS, HashEmbedder(), [PASSAU]).request(documents, names).prompt
 
 
 def rendered() -> dict[str, str]:
     return {
-        "statements": statements_prompt(UNTITLED),
-        "statements_with_names": statements_prompt(ULM, "Ulm", "Danube"),
+        "statements": statements_prompt([UNTITLED]),
+        "statements_with_names": statements_prompt([ULM], ("Ulm", "Danube")),
+        "statements_of_several": statements_prompt([ULM, UNTITLED], ("Ulm", "Danube"), ()),
         "entities": entities_prompt(ULM),
         "entities_untitled": entities_prompt(UNTITLED),
         "relationships": relationships_prompt(ULM, ["Ulm", "Danube", "Einstein"]),

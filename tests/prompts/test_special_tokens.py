@@ -115,7 +115,7 @@ def prompts_about(text: str) -> list[str]:
     document = Document("urn:1", "urn:s", f"About {text}", text, 0, len(text))
     context = Context((Section("", {"D1": Excerpt.whole(document)}, (f"It says: {text}",)),))
     found = [entities_prompt(document), relationships_prompt(document, [text, "Ulm"])]
-    found.append(statements_prompt(document, text, "Ulm"))
+    found.append(statements_prompt([document, document], [text, "Ulm"], ["Ulm"]))
     found.append(judge_prompt(Case(text, (text,), text)))
     facts = [{"question": text, "answer": text}]
     for name, _, values in PROMPTS.values():

@@ -1,7 +1,8 @@
 """Extraction by a language model: two calls per document (SA-RAG paper, section 5.3, appendix B).
 
 Replies are grounded: names that do not occur in the document are discarded. With the schema of an
-ontology a third call asks for typed statements (`sarag_rdf.plugins.llm.statements`).
+ontology a third call asks for typed statements (`sarag_rdf.plugins.llm.statements`), of one
+document or of several; the first two can be left to another extractor.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
+from itertools import islice, repeat, tee
 from math import ceil
 from typing import Any, Final
 
@@ -25,7 +27,7 @@ from sarag_rdf.base.errors import (
 )
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, Embedder, Services
+from sarag_rdf.base.ports import LLM, CountsDiscarded, Embedder, Extractor, Services
 from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, restored, string
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import (
@@ -52,6 +54,7 @@ TOKENS_PER_WORD: Final = 4 / 3
 """Tokens per white-space separated English word, for estimates."""
 REPLY_ALLOWANCE: Final = 800
 """Tokens per reply, for estimates."""
+MAX_BATCH: Final = 50
 MAX_ENTITIES: Final = 60
 MAX_RELATIONSHIPS: Final = 80
 CHARACTERS_PER_ITEM: Final = 30
@@ -120,13 +123,22 @@ class LLMOptions(Options):
     shots: int = option(
         4, "Maximum number of examples of statements in a prompt.", ge=0, le=MAX_COUNT
     )
+    names: str | None = option(
+        None,
+        "Extractor of names and relationships in place of the model, such as spacy, so that the "
+        "model is asked for statements only; requires an ontology.",
+    )
+    batch: int = option(
+        1, "Number of documents whose statements are asked for in one call.", ge=1, le=MAX_BATCH
+    )
 
 
 class LLMExtractor:
     """An `sarag_rdf.base.ports.Extractor` that calls `llm` for `concurrency` documents at a time.
 
     With a schema that has properties a third call extracts typed relations and classes. Without an
-    embedder all properties of the schema and the first examples are in its prompt.
+    embedder all properties of the schema and the first examples are in its prompt. With `batch` it
+    is one call for so many documents; what fails for several is asked of each.
 
     If a reply is truncated or does not satisfy its schema, or if a prompt is too long for the
     model, the result of the document is that error. Any other error would affect every document,
@@ -144,10 +156,12 @@ class LLMExtractor:
         *,
         embedder: Embedder | None = None,
         examples: Sequence[Example] = (),
+        names: Extractor | None = None,
     ) -> None:
         """With a `schema`, statements with its properties and classes are extracted as well.
 
-        The `embedder` selects the properties and `examples` for each prompt.
+        The `embedder` selects the properties and `examples` for each prompt. With `names`, what
+        that extracts stands for the replies of the first two calls.
         """
         if concurrency < 1:
             raise UsageError(f"concurrency must be 1 or more, not {concurrency}")
@@ -157,6 +171,12 @@ class LLMExtractor:
         self._schema = schema
         self._embedder = embedder
         self._examples = tuple(examples)
+        self._names = names
+        if names is not None and self._statements is None:
+            raise UsageError(
+                "llm:names=EXTRACTOR leaves nothing to the model without properties: add an "
+                "ontology with 'sarag ontology add', or index with that extractor"
+            )
         self._usage = Usage()
         self._discarded: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -168,7 +188,10 @@ class LLMExtractor:
         examples = examples_of(options.examples, schema)
         embedder = services.embedder() if schema else None
         llm, concurrency = services.llm(), services.concurrency
-        return cls(llm, concurrency, options, schema, embedder=embedder, examples=examples)
+        names = services.extractor(options.names) if options.names else None
+        return cls(
+            llm, concurrency, options, schema, embedder=embedder, examples=examples, names=names
+        )
 
     @property
     def method(self) -> Method:
@@ -178,11 +201,17 @@ class LLMExtractor:
         """
         options = self._options
         settings = {**getattr(self._llm, "settings", {}), "max_tokens": str(options.max_tokens)}
-        prompts = ["entities", "relationships"]
+        prompts = ["entities", "relationships"] if self._names is None else []
+        if self._names is not None:
+            inner = self._names.method
+            settings |= {f"names_{key}": value for key, value in inner.settings.items()}
+            settings["names"] = f"{inner.extractor} {inner.model}"
         if self._schema is not None:
             settings["ontology"] = self._schema.digest
         if self._statements is not None:
             prompts.append(PROMPT)
+            if options.batch > 1:
+                settings["batch"] = str(options.batch)
             settings["properties"] = str(options.properties)
             if self._embedder is not None:
                 settings["embedder"] = self._embedder.name
@@ -200,16 +229,25 @@ class LLMExtractor:
     @property
     def discarded(self) -> Counter[str]:
         """Counts of items of replies so far that are not in an extraction, by reason."""
+        counts = Counter[str]()
+        if isinstance(self._names, CountsDiscarded):
+            counts += self._names.discarded
         with self._lock:
-            return self._discarded.copy()
+            return counts + self._discarded
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
-        """One result per document, in order; at most twice `concurrency` documents are read ahead.
+        """One result per document, in order; at most twice `concurrency` batches are read ahead.
 
         When the iterator is closed or interrupted, no further calls start, and running calls are
         not waited for.
         """
-        return map_in_order(self._result, documents, self._concurrency)
+        documents, others = tee(documents)
+        named = repeat(None) if self._names is None else self._names.extract(others)
+        pairs = zip(documents, named, strict=False)
+        size = self._options.batch if self._statements is not None else 1
+        batches = iter(lambda: list(islice(pairs, size)), [])
+        for results in map_in_order(self._results, batches, self._concurrency):
+            yield from results
 
     @cached_property
     def _statements(self) -> StatementModel | None:
@@ -225,54 +263,96 @@ class LLMExtractor:
     ) -> Usage:
         """Estimate the usage and cost of `extract`, without any call.
 
-        Prices are in US dollars per million tokens. The estimate counts two calls per document,
-        three with a schema, 4/3 tokens per white-space separated word of the prompts (too few for
-        languages without spaces) and `REPLY_ALLOWANCE` tokens per reply, without retries.
+        Prices are in US dollars per million tokens. The estimate counts two calls per document
+        unless another extractor finds the names, with a schema one per batch, 4/3 tokens per
+        white-space separated word of the prompts (too few for languages without spaces) and
+        `REPLY_ALLOWANCE` tokens per reply of a document, without retries.
         """
-        calls = words = 0
-        for document in documents:
-            calls += 2 if self._statements is None else 3
-            prompts = entities_prompt(document), relationships_prompt(document, ())
-            words += sum(len(prompt.split()) for prompt in prompts)
+        replies = count = words = 0
+        for count, document in enumerate(documents, start=1):  # noqa: B007 - the last is read
+            if self._names is None:
+                replies += 2
+                prompts = entities_prompt(document), relationships_prompt(document, ())
+                words += sum(len(prompt.split()) for prompt in prompts)
             if self._statements is not None:
-                words += self._statements.count_words(document)
-        tokens_in, tokens_out = ceil(words * TOKENS_PER_WORD), calls * REPLY_ALLOWANCE
+                replies += 1
+                words += len(document.titled_text.split())
+        calls = replies
+        if self._statements is not None:
+            batches = ceil(count / self._options.batch)
+            calls += batches - count
+            words += batches * self._statements.words_around
+        tokens_in, tokens_out = ceil(words * TOKENS_PER_WORD), replies * REPLY_ALLOWANCE
         cost = (tokens_in * price_in + tokens_out * price_out) / 1_000_000
         return Usage(calls, 0, tokens_in, tokens_out, cost)
 
-    def _result(self, document: Document, stop: threading.Event) -> Extraction | Exception:
+    def _results(
+        self, batch: Sequence[tuple[Document, Extraction | Exception | None]], stop: threading.Event
+    ) -> list[Extraction | Exception]:
+        """The results of a batch of documents, of which another extractor may have found names."""
+        results = [
+            self._untyped(document, stop) if found is None else found for document, found in batch
+        ]
+        if self._statements is not None:
+            named = {
+                place: (document, found)
+                for place, ((document, _), found) in enumerate(zip(batch, results, strict=True))
+                if isinstance(found, Extraction) and document.titled_text.strip()
+            }
+            typed = self._typed(self._statements, list(named.values()), stop)
+            for place, result in zip(named, typed, strict=True):
+                results[place] = result
+        return results
+
+    def _typed(
+        self,
+        statements: StatementModel,
+        named: Sequence[tuple[Document, Extraction]],
+        stop: threading.Event,
+    ) -> list[Extraction | Exception]:
+        """The extractions with what the model states in a call for all, or else in one for each."""
+        if not named:
+            return []
+        documents = [document for document, _ in named]
+        names = [[mention.name for mention in found.mentions] for _, found in named]
+        request = statements.request(documents, names)
+        try:
+            reply = self._ask(PROMPT, request.prompt, request.schema, stop)
+        except _DOCUMENT_ERRORS as error:
+            if len(named) == 1:
+                return [error]
+            return [result for pair in named for result in self._typed(statements, [pair], stop)]
+        counts: Counter[str] = Counter()
+        typed: list[Extraction | Exception] = [
+            statements.extraction(document, found, request, own, counts)
+            for (document, found), own in zip(named, request.replies(reply), strict=True)
+        ]
+        self._count(counts)
+        return typed
+
+    def _untyped(self, document: Document, stop: threading.Event) -> Extraction | Exception:
         if not document.titled_text.strip():
             return Extraction()
         counts: Counter[str] = Counter()
+        schema = entities_schema(max_items(document, MAX_ENTITIES))
         try:
-            extraction = self._untyped(document, stop, counts)
-            if self._statements is not None:
-                names = [mention.name for mention in extraction.mentions]
-                request = self._statements.request(document, names)
-                reply = self._ask(PROMPT, request.prompt, request.schema, stop)
-                extraction = self._statements.extraction(
-                    document, extraction, request, reply, counts
-                )
+            entities = self._ask("entities", entities_prompt(document), schema, stop)["entities"]
+            mentions = grounded_mentions(entities, document.titled_text, document.text, counts)
+            relations: tuple[Relation, ...] = ()
+            if len(mentions) > 1:
+                names = [mention.name for mention in mentions]
+                prompt = relationships_prompt(document, names)
+                schema = relationships_schema(names, max_items(document, MAX_RELATIONSHIPS))
+                reply = self._ask("relationships", prompt, schema, stop)
+                relations = grounded_relations(reply["relationships"], mentions, counts)
         except _DOCUMENT_ERRORS as error:
             return error
-        with self._lock:
-            self._discarded += counts
-        return extraction
-
-    def _untyped(
-        self, document: Document, stop: threading.Event, counts: Counter[str]
-    ) -> Extraction:
-        schema = entities_schema(max_items(document, MAX_ENTITIES))
-        entities = self._ask("entities", entities_prompt(document), schema, stop)["entities"]
-        mentions = grounded_mentions(entities, document.titled_text, document.text, counts)
-        relations: tuple[Relation, ...] = ()
-        if len(mentions) > 1:
-            names = [mention.name for mention in mentions]
-            prompt = relationships_prompt(document, names)
-            schema = relationships_schema(names, max_items(document, MAX_RELATIONSHIPS))
-            reply = self._ask("relationships", prompt, schema, stop)
-            relations = grounded_relations(reply["relationships"], mentions, counts)
+        self._count(counts)
         return Extraction(mentions, relations)
+
+    def _count(self, discarded: Counter[str]) -> None:
+        with self._lock:
+            self._discarded += discarded
 
     def _ask(
         self, name: str, prompt: str, schema: Mapping[str, Any], stop: threading.Event

@@ -1,4 +1,4 @@
-"""Typed statements by a language model: one call per text, whose replies are bound to the text.
+"""Typed statements by a language model: a call for one or several texts, and what these bind of it.
 
 The properties and classes of the schema are enumerations in the JSON schema of the reply, so that
 every statement conforms to the ontology. Of a large ontology only the properties nearest to the
@@ -67,12 +67,20 @@ _SAME_PLACE: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """The prompt and JSON schema of one call, with the IRIs of the labels in the schema."""
+    """The prompt and JSON schema of one call, with the IRIs of the labels in the schema.
+
+    Of several `texts` the reply has an object for each, by its number.
+    """
 
     prompt: str
     schema: Mapping[str, Any]
     properties: Mapping[str, str]
     classes: Mapping[str, str]
+    texts: int = 1
+
+    def replies(self, reply: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """What the reply to the call says of each text."""
+        return [reply] if self.texts == 1 else [reply[name] for name in _numbers(self.texts)]
 
 
 class StatementModel:
@@ -106,45 +114,66 @@ class StatementModel:
         )
         self._class_labels = _distinct_labels(schema.classes.values(), {})
 
-    def request(self, document: Document, names: Sequence[str] = ()) -> Request:
-        """The call for a document; with the names of its mentions their classes are asked for."""
-        text = document.titled_text
-        sentences = split_sentences(text)
-        examples = self._nearest_examples(text)
+    def request(
+        self, documents: Sequence[Document], names: Sequence[Sequence[str]] = ()
+    ) -> Request:
+        """The call for documents; with the names of the mentions of each their classes are asked.
+
+        One that has no names, or one without classes in the schema, is asked for statements only.
+        """
+        texts = [document.titled_text for document in documents]
+        sentences = [sentence for text in texts for sentence in split_sentences(text)]
+        clauses = [clause for text in texts for clause in _clauses(text)]
+        examples = self._nearest_examples(texts)
         shown = (statement.property for example in examples for statement in example.statements)
-        properties = self._nearest("properties", [*sentences, *_clauses(text)], shown)
-        classes = self._nearest("classes", [*names, *sentences]) if names else []
-        names = names if classes else ()
-        prompt = self._prompt(text, names, classes, properties, examples)
+        properties = self._nearest("properties", [*sentences, *clauses], shown)
+        every = list(dict.fromkeys(chain.from_iterable(names)))
+        classes = self._nearest("classes", [*every, *sentences]) if every else []
+        names = names if classes else [()] * len(texts)
         property_of = {self._property_labels[iri]: iri for iri in properties}
         class_of = {self._class_labels[iri]: iri for iri in classes}
+        replies = [
+            self._reply(text, own, property_of, class_of)
+            for text, own in zip(texts, names, strict=True)
+        ]
+        schema, count = replies[0], len(replies)
+        if count > 1:
+            schema = object_of(**dict(zip(_numbers(count), replies, strict=True)))
+        prompt = self._prompt(texts, names, classes, properties, examples)
+        return Request(prompt, schema, property_of, class_of, count)
+
+    @staticmethod
+    def _reply(
+        text: str, names: Sequence[str], properties: Iterable[str], classes: Iterable[str]
+    ) -> dict[str, Any]:
+        """The schema of what is replied of one text."""
         statement = object_of(
             subject=string(_LONGEST_ARGUMENT),
-            property=one_of(property_of),
+            property=one_of(properties),
             object=string(_LONGEST_ARGUMENT),
         )
         parts = {"statements": array_of(statement, max_statements(text), min_items=None)}
         if names:
-            class_item = object_of(name=one_of(names), **{"class": one_of(class_of)})
+            class_item = object_of(name=one_of(names), **{"class": one_of(classes)})
             parts = {"classes": array_of(class_item, len(names), min_items=None), **parts}
-        return Request(prompt, object_of(**parts), property_of, class_of)
+        return object_of(**parts)
 
     def _prompt(
         self,
-        text: str,
-        names: Sequence[str],
+        texts: Sequence[str],
+        names: Sequence[Sequence[str]],
         classes: Iterable[str],
         properties: Iterable[str],
         examples: Iterable[Example],
     ) -> str:
         return PROMPTS.render(
             PROMPT,
-            document=text,
+            texts=texts,
             names=names,
             classes=[self._class_labels[class_] for class_ in classes],
             properties=[self._line(iri) for iri in properties],
             examples=[{"text": each.text, "answer": self._answer(each)} for each in examples],
-            fence=fence_for(text, *names, length=_FENCE),
+            fence=fence_for(*texts, *chain.from_iterable(names), length=_FENCE),
         )
 
     def _answer(self, example: Example) -> str:
@@ -156,18 +185,14 @@ class StatementModel:
         ]
         return json.dumps({"statements": items}, ensure_ascii=False, separators=(",", ":"))
 
-    def count_words(self, document: Document) -> int:
-        """About the number of words of the prompt for a document, without any embedding."""
-        return self._words_around + len(document.titled_text.split())
-
     @cached_property
-    def _words_around(self) -> int:
+    def words_around(self) -> int:
         """The words of a prompt with the first properties and examples, and no text."""
         properties = list(self._schema.properties)
         if self._embedder is not None:
             properties = properties[: self._most_properties]
         examples = self._examples[: self._most_examples]
-        return len(self._prompt("", (), (), properties, examples).split())
+        return len(self._prompt([""], [()], (), properties, examples).split())
 
     def extraction(
         self,
@@ -225,10 +250,10 @@ class StatementModel:
             definition = definition[:_LONGEST_DEFINITION].rpartition(" ")[0] + " ..."
         return f"{line} ({definition})" if definition else line
 
-    def _nearest_examples(self, text: str) -> list[Example]:
+    def _nearest_examples(self, texts: Sequence[str]) -> list[Example]:
         """The nearest examples, of which the last is the nearest.
 
-        Those of which a clause is near to a clause of the text are near, and those that are near
+        Those of which a clause is near to a clause of a text are near, and those that are near
         as a whole. Among near ones, those that show a further property are preferred to those that
         do not.
         """
@@ -236,7 +261,7 @@ class StatementModel:
             return []
         if self._embedder is None:
             return self._examples[: self._most_examples]
-        order = self._ranked_examples(text)[: self._most_examples * _NEAR]
+        order = self._ranked_examples(texts)[: self._most_examples * _NEAR]
         shown: set[str] = set()
         adds_nothing: dict[int, bool] = {}
         for position in order:
@@ -246,20 +271,24 @@ class StatementModel:
         chosen = sorted(order, key=adds_nothing.__getitem__)[: self._most_examples]
         return [self._examples[position] for position in reversed(order) if position in chosen]
 
-    def _ranked_examples(self, text: str) -> list[int]:
-        """Places of examples: the nearest to the text and to each of its clauses, the next, ...
+    def _ranked_examples(self, texts: Sequence[str]) -> list[int]:
+        """Places of examples: the nearest to each text and to each clause of one, the next, ...
 
         Names and numbers are masked in clauses, so that those are near that say the same of others.
         """
         wholes = [example.text for example in self._examples]
         clauses = [_clauses(whole) for whole in wholes]
         first = [0, *accumulate(map(len, clauses))][:-1]
-        whole = self._cosines("examples", wholes, [text])[:, 0]
-        parts = self._cosines("clauses", [*chain.from_iterable(clauses)], _clauses(text)).T
-        parts = np.maximum.reduceat(parts, first, axis=1)
-        similarity = np.vstack([whole + parts.mean(axis=0), parts])
+        whole = self._cosines("examples", wholes, texts).T
+        rows = []
+        for text, similarity in zip(texts, whole, strict=True):
+            parts = self._cosines("clauses", [*chain.from_iterable(clauses)], _clauses(text)).T
+            parts = np.maximum.reduceat(parts, first, axis=1)
+            similarity += parts.mean(axis=0)
+            rows.append(parts)
+        similarity = np.vstack([whole, *rows])
         ranks = np.argsort(np.argsort(-similarity, axis=1, kind="stable"), axis=1, kind="stable")
-        order = np.lexsort((-similarity[0], ranks.min(axis=0)))
+        order = np.lexsort((-whole.mean(axis=0), ranks.min(axis=0)))
         return [int(position) for position in order]
 
     def _nearest(
@@ -287,6 +316,11 @@ class StatementModel:
                 self._vectors[name] = self._embedder.embed(list(known))
             cosines: Matrix = self._vectors[name] @ self._embedder.embed(list(texts)).T
         return cosines
+
+
+def _numbers(count: int) -> list[str]:
+    """The names of so many texts in a prompt and in its reply."""
+    return [str(number) for number in range(1, count + 1)]
 
 
 def max_statements(text: str) -> int:
