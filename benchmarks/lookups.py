@@ -12,12 +12,14 @@ is right if the F1 of its names is above 1/2. Topics have no brackets.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 
 import click
 
 import sarag_rdf
 from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.extraction.text_values import find_values
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.datasets import Question
 from sarag_rdf.plugins.evaluation.relation_paths import read_files, relation_paths
@@ -65,9 +67,14 @@ def followed(graph: KnowledgeGraph, questions: Iterable[Question]) -> list[tuple
 
 
 def is_right(names: Iterable[str], question: Question) -> bool:
-    """Whether the F1 of names against the answers is above 1/2."""
-    found, known = ({*map(normalize_name, each)} for each in (names, question.answers))
+    """Whether the F1 of names, dates and numbers against the answers is above 1/2."""
+    found, known = (set(chain(*map(_forms, each))) for each in (names, question.answers))
     return 4 * len(found & known) > len(found) + len(known)
+
+
+def _forms(text: str) -> set[str]:
+    """A date or number in its lexical form, any other text as a normalised name."""
+    return {span.value.lexical for span in find_values(text)} or {normalize_name(text)}
 
 
 if __name__ == "__main__":

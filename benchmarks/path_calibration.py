@@ -13,7 +13,6 @@ in the graph KG, with one on all files. The last line belongs into relation-path
 from __future__ import annotations
 
 import json
-from itertools import chain
 from pathlib import Path
 
 import click
@@ -22,7 +21,7 @@ import numpy as np
 import sarag_rdf
 from sarag_rdf.plugins.evaluation.relation_paths import examples, read_files, relation_paths
 from sarag_rdf.plugins.relation_paths.fitting import Offers, calibrated, offered_of, offers
-from sarag_rdf.plugins.relation_paths.paths import Paths
+from sarag_rdf.plugins.relation_paths.paths import TRIED, Paths
 
 TYPED = Path(__file__).with_name("questions-typed.json")
 DOUBTFUL = "Where was the doctoral supervisor of Ludwig Boltzmann born?"
@@ -51,21 +50,23 @@ def main(
         for path, shares in zip(files, offered_of(model, every, least), strict=True):
             text = f"{path.name} at {least:g}: {_text(shares)}"
             click.echo(f"{text} (calibrated on the other files)")
-    model = calibrated(model, offers(chain(*every), model.vector))
+    model = calibrated(model, [offers(own, model.vector) for own in every])
     typed = [(each["question"], each["answers"]) for each in json.loads(TYPED.read_text())]
-    scores, right = [], []
+    rows, right = [], []
     with sarag_rdf.open(example_graph) as graph:
         paths = relation_paths(graph.retriever("paths", explain=False, least=0.0))
         for question, answers in [*typed, (DOUBTFUL, [])]:
-            _, found = paths.find(question)
-            if found and found[0].answers:
-                scores.append(found[0].score)
-                right.append(bool({answer.name for answer in found[0].answers} & {*answers}))
-    offered = Offers(np.array(scores), np.array(right))
+            ranked = paths.ranked(paths.topics(question))[:TRIED]
+            for each, found in ((each, paths.follow(each)) for each in ranked):
+                if found.answers:
+                    rows.append((each.score, *each.gaps))
+                    right.append(bool({answer.name for answer in found.answers} & {*answers}))
+                    break
+    offered = Offers(np.array(rows), np.array(right))
     of = f"{sum(right)} right and {len(right) - sum(right)} wrong paths"
     for least in limits:
         click.echo(f"{TYPED.name} at {least:g}: {_text(offered.shares(model, least))} ({of})")
-    click.echo(f"{DOUBTFUL} {model.probability(scores[-1]):.2f}")
+    click.echo(f"{DOUBTFUL} {model.probability(rows[-1][0], rows[-1][1:]):.2f}")
     click.echo(json.dumps({"calibration": dict(model.calibration)}))
 
 

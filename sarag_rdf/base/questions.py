@@ -76,6 +76,22 @@ def relatives(question: str) -> list[str]:
     return [f"{asks} the {first} of {name}?", f"{asks} the {second} of #1?"]
 
 
+def spelled_out(question: str) -> str:
+    """The question with relatives of relatives in the words for the two steps.
+
+    >>> spelled_out("When did Ada's mother-in-law die?")
+    "When did Ada's spouse's mother die?"
+    >>> spelled_out("Who is the stepmother of Ada?"), spelled_out("Who wrote The Stepmother?")
+    ('Who is the spouse of the father of Ada?', 'Who wrote The Stepmother?')
+    """
+
+    def steps(match: re.Match[str]) -> str:
+        (first, second), owner = _RELATIVES[match[2]], match[1]
+        return f"{owner}{first}'s {second}" if owner else f"{second} of the {first}"
+
+    return re.sub(rf"(['’]s? )?\b({_KIN})\b", steps, question)
+
+
 def asked_for(question: str) -> Asked:
     """What a question asks for, by the first of these that its words fit.
 

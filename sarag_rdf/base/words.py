@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from functools import cache, lru_cache
 from itertools import repeat
 from typing import Any
@@ -14,40 +15,56 @@ from sarag_rdf.base.sentences import STOP_WORDS
 Words = frozenset[str]
 
 _WORD = re.compile(r"\w+")
-_FAMILIES = (
+_FORMS = (
     "birth born",
     "death die died dead",
     "burial bury buried interred",
     "marriage marry married spouse wife husband widow",
-    "parent father mother son daughter child",
-    "grandparent grandfather grandmother grandson granddaughter",
     "sibling brother sister",
     "direct director",
     "compose composer",
     "perform performer",
     "write wrote written writer author",
+    "film movie",
 )
-"""English words that ask for one thing and that a stemmer keeps apart."""
+"""English words for one thing that a stemmer keeps apart."""
+_CONVERSE = (
+    "parent father mother son daughter child",
+    "grandparent grandfather grandmother grandson granddaughter",
+)
+"""English words for one relation, seen from its two ends."""
 
 
 def words_of(text: str, language: str) -> Words:
-    """The stems of a text's words without stop words; the words, where no stemmer is known."""
-    words = _WORD.findall(text.casefold())
-    return frozenset(map(_stem, words, repeat(language.partition("-")[0]))) - {""}
+    """The stems of a text's words without stop words; the words, where no stemmer is known.
+
+    "Father" and "son" are one word: who asks for the one may read of the other.
+    """
+    return frozenset(stems_of(text, language, STOP_WORDS, converse=True))
+
+
+def stems_of(
+    text: str, language: str, stop: Container[str] = (), *, converse: bool = False
+) -> list[str]:
+    """The stems of the words of a text that are not among the `stop` words, in order.
+
+    With `converse`, words for the two ends of one relation are one.
+    """
+    words = [word for word in _WORD.findall(text.casefold()) if word not in stop]
+    return [*map(_stem, words, repeat(language.partition("-")[0]), repeat(converse))]
 
 
 @lru_cache(1 << 16)
-def _stem(word: str, language: str) -> str:
-    """The stem of a word, of an English one of `_FAMILIES` that of the first; "" for stop words."""
-    if word in STOP_WORDS:
-        return ""
+def _stem(word: str, language: str, converse: bool) -> str:
+    """The stem of a word, of an English one of a family that of the first."""
     stem = word if (stemmer := _stemmer(language)) is None else str(stemmer.stemWord(word))
-    return _families().get(stem, stem) if language == "en" else stem
+    return _families(converse).get(stem, stem) if language == "en" else stem
 
 
 @cache
-def _families() -> dict[str, str]:
-    families = [_stemmer("en").stemWords(family.split()) for family in _FAMILIES]
+def _families(converse: bool) -> dict[str, str]:
+    names = _FORMS + _CONVERSE if converse else _FORMS
+    families = [_stemmer("en").stemWords(family.split()) for family in names]
     return {stem: stems[0] for stems in families for stem in stems}
 
 

@@ -498,10 +498,7 @@ def test_what_fails_for_several_documents_is_asked_of_each() -> None:
 
 
 def test_names_of_another_extractor_leave_one_call_to_the_model() -> None:
-    reply = {
-        "classes": [{"name": "Asta Brook", "class": "person"}],
-        "statements": [item("Gull Light", "keeper", "Asta Brook")],
-    }
+    reply = {"statements": [item("Gull Light", "keeper", "Asta Brook")]}
     built, llm = extractor(reply, **spacy())
     [found] = built.extract([document()])
     assert isinstance(found, Extraction)
@@ -522,8 +519,7 @@ def test_names_of_another_extractor_leave_one_call_to_the_model() -> None:
 
 def test_names_and_batches_take_one_call_for_many_documents() -> None:
     texts = (TEXT, "", OTHER)
-    reply: dict[str, Any] = {str(at): {"classes": [], "statements": []} for at in (1, 2)}
-    built, llm = extractor(reply, **spacy(batch=3))
+    built, llm = extractor(of_each([], []), **spacy(batch=3))
     found = list(built.extract(map(document, texts)))
     assert [isinstance(each, Extraction) for each in found] == [True] * 3
     assert found[1] == Extraction()

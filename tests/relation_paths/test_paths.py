@@ -251,7 +251,7 @@ def test_it_is_said_that_answers_were_left_out(
 def test_many_paths_are_searched_by_a_beam(kg: KnowledgeGraph) -> None:
     paths = paths_of(kg, candidates=10, beam=3)
     [topic] = paths.topics("who directed [Winter Harbour]?")
-    some, features = paths.compared(topic)
+    some, features, _ = paths.compared(topic)
     assert len(some) < len(paths_of(kg).compared(topic)[0])
     assert features.shape == (len(some), len(FEATURES))
     assert np.isfinite(features).all()
@@ -288,33 +288,71 @@ def test_an_improbable_path_is_not_followed(
     assert data["paths"][0]["probability"] == first.probability
 
 
-def test_probabilities_of_scores() -> None:
-    model = packaged_model().calibrated(0.5, -2.0)
-    assert model.probability(4.0) == pytest.approx(1 / 2)
-    assert model.probability(6.0) == pytest.approx(1 / (1 + np.exp(-1)))
-    assert 0.0 <= model.probability(-1e6) < model.probability(1e6) <= 1.0
-    scores, is_right = np.array([1.0, 2.0, 3.0, 4.0]), np.array([False, False, True, True])
-    fitted_model = calibrated(model, Offers(scores, is_right))
-    assert fitted_model.probability(2.5) == pytest.approx(1 / 2, abs=1e-3)
-    assert Offers(scores, is_right).shares(fitted_model, 0.5) == (1.0, 0.0)
-    even = calibrated(model, Offers(scores[:2], is_right[:2]))
-    assert even.probability(7.0) == 1 / 2
+def test_probabilities_of_scores_and_gaps() -> None:
+    model = packaged_model().calibrated([0.5, -3.0, -1.0, -2.0])
+    assert model.probability(4.0, (0.0, 0.0)) == pytest.approx(1 / 2)
+    assert model.probability(6.0, (0.0, 0.0)) == pytest.approx(1 / (1 + np.exp(-1)))
+    assert model.probability(8.0, (1 / 3, 1.0)) == pytest.approx(1 / 2)
+    assert 0.0 <= model.probability(-1e6, (0, 0)) < model.probability(1e6, (0, 0)) <= 1.0
+    is_right = np.array([False, False, True, True])
+    by_score = Offers(np.outer([1.0, 2.0, 3.0, 4.0], [1, 0, 0]), is_right)
+    fitted_model = calibrated(model, [by_score])
+    assert fitted_model.probability(2.5, (0, 0)) == pytest.approx(1 / 2, abs=1e-3)
+    assert by_score.shares(fitted_model, 0.5) == (1.0, 0.0)
+    by_words = Offers(np.array([[3.0, 0.5, 1], [3, 0.7, 1], [3, 0, 0], [3, 0.1, 1]]), is_right)
+    fitted_model = calibrated(model, [by_score, by_words])
+    assert fitted_model.calibration["unsaid"] < 0
+    assert by_words.shares(fitted_model, 0.5) == (1.0, 0.0)
+    even = calibrated(model, [Offers(by_score.rows[:2], is_right[:2])])
+    assert even.probability(7.0, (0, 0)) == 1 / 2
 
 
 def test_paths_without_the_right_property_are_offered_as_wrong() -> None:
     weights = np.eye(len(FEATURES))[0]
-    features = np.outer([3.0, 2.0, 1.0], weights)
+    features, gaps = np.outer([3.0, 2.0, 1.0], weights), np.array([[0, 0], [0.5, 1], [1, 1]])
     properties = (frozenset({"a", "b"}), frozenset({"a"}), frozenset({"c"}))
-    offered = offers([Example(features, np.array([1.0, 0.2, 0.0]), properties)], weights)
-    pairs = zip(offered.scores.tolist(), offered.is_right.tolist(), strict=True)
-    assert sorted(pairs) == [(1.0, False), (2.0, False), (3.0, True)]
+    offered = offers([Example(features, np.array([1.0, 0.2, 0.0]), properties, gaps)], weights)
+    pairs = zip(offered.rows.tolist(), offered.is_right.tolist(), strict=True)
+    assert sorted(pairs) == [
+        ([1.0, 1.0, 1.0], False),
+        ([2.0, 0.5, 1.0], False),
+        ([3.0, 0.0, 0.0], True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("question", "path", "gaps"),
+    [
+        ("who directed [Winter Harbour]?", "the directors of the film", (0.0, 0.0)),
+        ("who directed the remake of [Winter Harbour]?", "the directors of the film", (1 / 3, 1.0)),
+        ("who directed the film [Winter Harbour]?", "the directors of the film", (0.0, 0.0)),
+        (
+            "which films are by the director of [Winter Harbour]?",
+            "the films directed by the directors of the film",
+            (0.0, 0.0),
+        ),
+        (
+            "which films are by the director of [Winter Harbour]?",
+            "the directors of the films directed by the directors of the film",
+            (0.0, 1.0),
+        ),
+        ("who starred in [Winter Harbour]?", "the directors of the film", (1.0, 1.0)),
+    ],
+)
+def test_gaps_of_paths(
+    kg: KnowledgeGraph, question: str, path: str, gaps: tuple[float, float]
+) -> None:
+    search = paths_of(kg)
+    ranked = search.ranked(search.topics(question))
+    found = {search.index.text(each.hops): each.gaps for each in ranked}
+    assert found[path] == gaps
 
 
 def test_the_phrases_of_the_best_paths_alone_are_embedded(kg: KnowledgeGraph) -> None:
     paths = paths_of(kg, candidates=10)
     [topic] = paths.topics("who directed [Winter Harbour]?")
-    some, features = paths.compared(topic)
-    every, exact = paths_of(kg, candidates=1000).compared(topic)
+    some, features, _ = paths.compared(topic)
+    every, exact, _ = paths_of(kg, candidates=1000).compared(topic)
     assert len(some) == 10 < len(every)
     for hops, row in zip(some, features, strict=True):
         np.testing.assert_allclose(row, exact[every.index(hops)])
@@ -355,7 +393,7 @@ def test_weights_are_fitted(kg: KnowledgeGraph, tmp_path: Path) -> None:
     assert fit.all == (1.0,)
     assert fit.model.version == "test"
     with pytest.raises(InputError, match="--over"):
-        fitted([Example(np.zeros((0, len(FEATURES))), np.zeros(0))])
+        fitted([Example(np.zeros((0, len(FEATURES))), np.zeros(0), (), np.zeros((0, 2)))])
     with pytest.raises(InputError, match="give more questions"):
         fit_model(paths.model, [every[:1]], "test", "one question")
 

@@ -31,7 +31,7 @@ from sarag_rdf.plugins.evaluation.commands import output_option
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.plugins.relation_paths.fitting import Example, fit_model
-from sarag_rdf.plugins.relation_paths.path_model import FEATURES
+from sarag_rdf.plugins.relation_paths.path_model import FEATURES, GAPS
 from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.view import GraphView
@@ -118,16 +118,20 @@ def examples(paths: PathSearch, questions: Sequence[Question]) -> list[Example]:
     """What weights are fitted on: the first paths of each question by the present weights."""
     every = []
     for question in questions:
-        rows, values, properties = [], [], []
+        rows, values, properties, gaps = [], [], [], []
         for topic in paths.topics(question.marked):
-            for hops, row in zip(*paths.compared(topic), strict=True):
+            for hops, row, own in zip(*paths.compared(topic), strict=True):
                 followed = paths.follow_hops(topic, hops)
                 if followed.answers:
                     rows.append(row)
                     values.append(_answer_f1(followed, question))
                     properties.append(frozenset(hop.predicate for hop in hops))
-        matrix = np.array(rows).reshape(len(rows), len(FEATURES))
-        every.append(Example(matrix, np.array(values), tuple(properties)))
+                    gaps.append(own)
+        matrix, open_ = (
+            np.array(some).reshape(len(rows), len(names))
+            for some, names in ((rows, FEATURES), (gaps, GAPS))
+        )
+        every.append(Example(matrix, np.array(values), tuple(properties), open_))
     return every
 
 

@@ -314,7 +314,9 @@ class LLMExtractor:
         if not named:
             return []
         documents = [document for document, _ in named]
-        names = [[mention.name for mention in found.mentions] for _, found in named]
+        names: list[list[str]] = []
+        if self._names is None:
+            names = [[mention.name for mention in found.mentions] for _, found in named]
         request = statements.request(documents, names)
         try:
             reply = self._ask(PROMPT, request.prompt, request.schema, stop)

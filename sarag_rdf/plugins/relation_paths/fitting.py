@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import Floats
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.plugins.relation_paths.path_model import FEATURES, PathModel
+from sarag_rdf.plugins.relation_paths.path_model import CALIBRATION, FEATURES, GAPS, PathModel
 from sarag_rdf.plugins.relation_paths.paths import Paths
 
 _RIDGE: Final = 1e-3
@@ -23,12 +23,14 @@ _RIDGE: Final = 1e-3
 class Example:
     """The features of the paths of one question that lead anywhere, the F1 and properties of each.
 
-    In order of the scores by the weights with which the paths were found.
+    In order of the scores by the weights with which the paths were found; `gaps` has the shape
+    (paths, 2).
     """
 
     features: Floats
     f1: Floats
-    properties: tuple[frozenset[str], ...] = ()
+    properties: tuple[frozenset[str], ...]
+    gaps: Floats
 
     @property
     def is_answered(self) -> bool:
@@ -78,14 +80,15 @@ class Shares(NamedTuple):
 
 
 class Offers(NamedTuple):
-    """The scores of paths that would be answered with, and whether each is right."""
+    """Paths that would be answered with: the score and `GAPS` of each, and whether it is right."""
 
-    scores: Floats
+    rows: Floats
     is_right: NDArray[np.bool_]
 
     def shares(self, model: PathModel, least: float) -> Shares:
         """Of the paths that are at least that probable."""
-        probable = np.array([model.probability(score) >= least for score in self.scores], bool)
+        rows = self.rows.tolist()
+        probable = np.array([model.probability(row[0], row[1:]) >= least for row in rows], bool)
         both = (probable[some] for some in (self.is_right, ~self.is_right))
         return Shares(*(float(some.mean()) if len(some) else 0.0 for some in both))
 
@@ -96,45 +99,59 @@ def offers(some: Iterable[Example], weights: Floats) -> Offers:
     The latter stand for the questions that a graph has no path for: they are wrong. A path is right
     if its F1 is more than 1/2.
     """
-    scores, right = [], []
+    rows, right = [], []
     for example in (example for example in some if len(example.f1)):
         own = example.features @ weights
-        scores.append(own.max())
+        offered = np.column_stack((own, example.gaps))
+        rows.append(offered[own.argmax()])
         right.append(example.f1[own.argmax()] > 1 / 2)
         best = int(example.f1.argmax())
         for property_ in example.properties[best] if example.f1[best] > 1 / 2 else ():
             others = [at for at, used in enumerate(example.properties) if property_ not in used]
             if others:
-                scores.append(own[others].max())
+                rows.append(offered[others[own[others].argmax()]])
                 right.append(False)
-    return Offers(np.array(scores), np.array(right, bool))
+    return Offers(np.array(rows).reshape(len(rows), 1 + len(GAPS)), np.array(right, bool))
 
 
-def calibrated(model: PathModel, offered: Offers) -> PathModel:
-    """The model with the probability by a score, if right and wrong paths were equally many.
+def calibrated(model: PathModel, offered: Sequence[Offers]) -> PathModel:
+    """The model with the probability of paths, if right and wrong ones were equally many.
 
-    Logistic regression on one variable with Platt's targets, which keep it finite where scores
-    separate the two.
+    All sets of paths have the same weight. Logistic regression with Platt's targets, which keep it
+    finite where the score separates right from wrong, and a small ridge on standardized variables.
     """
     from scipy.optimize import minimize
 
-    scores, is_right = offered
+    rows = np.concatenate([own.rows for own in offered])
+    is_right = np.concatenate([own.is_right for own in offered])
+    if len(np.unique(is_right)) < 2:
+        return model.calibrated([0.0] * len(CALIBRATION))
     sizes = np.array([(~is_right).sum(), is_right.sum()])
-    if not sizes.all():
-        return model.calibrated(0.0, 0.0)
     target = np.where(is_right, (sizes[1] + 1) / (sizes[1] + 2), 1 / (sizes[0] + 2))
-    share = 1 / (2 * sizes[is_right.astype(int)])
-    centre, scale = scores.mean(), scores.std() or 1.0
-    rows = np.column_stack(((scores - centre) / scale, np.ones(len(scores))))
+    share = np.concatenate([_shares(own.is_right) for own in offered])
+    share /= share.sum()
+    centre, scale = rows.mean(axis=0), rows.std(axis=0)
+    scale[scale == 0] = 1.0
+    rows = np.column_stack(((rows - centre) / scale, np.ones(len(rows))))
+    ridge = np.array([_RIDGE] * len(scale) + [0.0])
 
-    def loss(line: Floats) -> tuple[float, Floats]:
+    def loss(weights: Floats) -> tuple[float, Floats]:
         """The cross entropy with its gradient."""
-        logits = rows @ line
+        logits = rows @ weights
         surplus = share * (1 / (1 + np.exp(-logits)) - target)
-        return float(share @ (np.logaddexp(0.0, logits) - target * logits)), surplus @ rows
+        value = share @ (np.logaddexp(0.0, logits) - target * logits) + ridge @ weights**2 / 2
+        return float(value), surplus @ rows + ridge * weights
 
-    slope, intercept = minimize(loss, np.zeros(2), jac=True, method="L-BFGS-B").x
-    return model.calibrated(slope / scale, intercept - slope * centre / scale)
+    *slopes, intercept = minimize(loss, np.zeros(rows.shape[1]), jac=True, method="L-BFGS-B").x
+    slopes = np.array(slopes) / scale
+    return model.calibrated([*slopes, intercept - slopes @ centre])
+
+
+def _shares(is_right: NDArray[np.bool_]) -> Floats:
+    """The weights of the paths of one set: right and wrong ones have the same together."""
+    sizes = np.array([(~is_right).sum(), is_right.sum()])
+    shares: Floats = 1 / (2 * np.maximum(1, sizes)[is_right.astype(int)])
+    return shares
 
 
 def mean_f1(some: Sequence[Example], weights: Floats) -> float:
@@ -176,7 +193,7 @@ def fit_model(model: PathModel, files: Sequence[Sequence[Example]], version: str
         own = [(some[at::2], weights_of_other[at]) for at in (1, 0)]
         left_out.append(sum(mean_f1(e, w) * len(e) for e, w in own if e) / len(some))
     model = model.with_weights(weights.tolist(), version, data)
-    model = calibrated(model, offers(chain(*files), model.vector))
+    model = calibrated(model, [offers(some, model.vector) for some in files])
     return Fit(
         model,
         tuple(left_out),
@@ -189,7 +206,6 @@ def offered_of(
     model: PathModel, files: Sequence[Sequence[Example]], least: float
 ) -> Iterator[Shares]:
     """The shares of each file by a calibration on the others."""
-    for own in files:
-        others = chain(*(some for some in files if some is not own))
-        fitted_on_others = calibrated(model, offers(others, model.vector))
-        yield offers(own, model.vector).shares(fitted_on_others, least)
+    offered = [offers(own, model.vector) for own in files]
+    for at, own in enumerate(offered):
+        yield own.shares(calibrated(model, [*offered[:at], *offered[at + 1 :]]), least)

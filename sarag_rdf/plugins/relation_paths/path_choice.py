@@ -14,7 +14,7 @@ from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
 from sarag_rdf.base.prompts import Prompts, object_of, one_of
 from sarag_rdf.base.types import Answer, RelationPath
 from sarag_rdf.plugins.relation_paths.lookup import looked_up
-from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch
+from sarag_rdf.plugins.relation_paths.paths import LEAST, Paths, PathSearch
 
 PROMPTS: Final = Prompts(Path(__file__).with_name("prompts"))
 _SHOWN: Final = 4
@@ -43,7 +43,7 @@ class PathChoice(ReasonerStrategy):
     )
     hops: int = option(3, "Maximum number of properties in a path.", ge=1, le=3)
     least: float = option(
-        0.15,
+        LEAST,
         "Least probability that a path says what is asked: less probable ones are not offered.",
         ge=0.0,
         le=1.0,

@@ -30,8 +30,9 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import PropertyUse
 from sarag_rdf.base.vocab import SARAG, XSD, text_of
 from sarag_rdf.base.vocab import iri as iri_of
+from sarag_rdf.base.words import stems_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
-from sarag_rdf.graph.ontology.schema import TermNames
+from sarag_rdf.graph.ontology.schema import OntologyProperty, TermNames
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language
@@ -46,6 +47,7 @@ _VALUES: Final = {
     **{XSD[name].value: "number" for name in ("integer", "decimal", "double")},
 }
 """The datatypes of values at which paths may end, and what questions call these values."""
+VALUE_KINDS: Final = frozenset(_VALUES.values())
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -75,6 +77,8 @@ class Hop:
 
 
 HopSequence = tuple[Hop, ...]
+FORM: Final = "2"
+"""The version of what `read_schema` makes: what another one has made is not read from a cache."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +89,8 @@ class PathSchema:
     fan_out: a hop -> how many things it leads to from one, on average. phrases: a hop -> its
     annotated phrases. stated: a hop -> how texts state it. joins: an end -> the ends at which the
     same entities stand, ascending; none at an end where only dates or numbers stand. packaged: a
-    hop -> the phrases of the property of the packaged ontology that has its name.
+    hop -> the phrases of the property of the packaged ontology that has its name. said: a hop ->
+    the stems of words in which questions may say it, ascending.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -95,6 +100,7 @@ class PathSchema:
     stated: Mapping[str, Sequence[str]] = field(default_factory=dict)
     joins: Mapping[str, Sequence[str]] = field(default_factory=dict)
     packaged: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    said: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @cached_property
     def hops(self) -> tuple[Hop, ...]:
@@ -167,7 +173,46 @@ def read_schema(reader: GraphReader) -> PathSchema:
         {start: list(texts) for start, texts in stated.items() if texts and start in fan_out},
         {end: sorted(others) for end, others in joins.items()},
         {start: list(packaged_phrases().get(name, ())) for start, name in alike.items()},
+        {start: sorted(own) for start, own in _said(described, every).items() if start in fan_out},
     )
+
+
+_OF_FIRST: Final = re.compile(r"(?:is|was|are|were) (?:the|an?|one of the) ")
+"""Begins a phrase whose noun names what stands before it: "is the son of", not "was born in"."""
+_OF_SECOND: Final = re.compile(r"(?:has|had|have) ")
+
+
+def _said(
+    described: Mapping[str, OntologyProperty], packaged: Mapping[str, OntologyProperty]
+) -> dict[str, set[str]]:
+    """Hop -> the words for what it leads to, and the verbs of the property, for either end.
+
+    "Fathered" is no verb for children, since "father" is the word for the other end.
+    """
+    inverses: defaultdict[str, list[OntologyProperty]] = defaultdict(list)
+    for own in {own.iri: own for own in (*packaged.values(), *described.values())}.values():
+        if own.inverse:
+            inverses[own.inverse].append(own)
+            inverses[own.iri] += filter(None, [packaged.get(own.inverse)])
+    said: dict[str, set[str]] = {}
+    for iri, own in described.items():
+        names = {"+": [own.label, *own.alternatives], "-": list[str]()}
+        for inverse in inverses[own.iri]:
+            names["-"] += [inverse.label, *inverse.alternatives]
+        verbs: list[str] = []
+        for phrases, first, second in ((own.phrases, "-", "+"), (own.inverse_phrases, "+", "-")):
+            for phrase in phrases:
+                is_name = _OF_FIRST.match(phrase), _OF_SECOND.match(phrase)
+                of_first, of_second = names[first], names[second]
+                (of_first if is_name[0] else of_second if is_name[1] else verbs).append(phrase)
+        stems = {sign: _stems(texts) for sign, texts in names.items()}
+        for sign, other in ("+-", "-+"):
+            said[sign + iri] = stems[sign] | (_stems(verbs) - stems[other])
+    return said
+
+
+def _stems(texts: Iterable[str]) -> set[str]:
+    return set(stems_of(" ".join(texts), "en"))
 
 
 def _known(names: Mapping[str, str], joins: Container[str]) -> dict[str, str]:
@@ -266,7 +311,13 @@ its reverse.
 PHRASES: Final = 3
 """Phrases of a hop that are used, the first of them."""
 _PACKAGED: Final = Path(__file__).with_name("relation-paths.json")
-_EVEN: Final = {"slope": 0.0, "intercept": 0.0}
+GAPS: Final = ("unsaid", "open")
+"""What a path leaves open. unsaid: of the words of the question and of the hops, the share of words
+that no hop is said in, and of hops that are said in no word. open: 1 if there are any, or if two
+hops are said in one word alone.
+"""
+CALIBRATION: Final = ("score", *GAPS, "intercept")
+_EVEN: Final = dict.fromkeys(CALIBRATION, 0.0)
 """The calibration of a file without one, by which every path is as probable as not."""
 _WORD: Final = re.compile(r"[\w'-]+")
 _MEASURE: Final = re.compile(r"\bhow (?:long|far|large|tall|big|high|deep|wide)\b", re.IGNORECASE)
@@ -291,7 +342,7 @@ _TEMPLATES: Final = {
 class PathModel:
     """Templates of phrases, words of questions (``who``: ``person``), weights of `FEATURES`.
 
-    `calibration` has the ``slope`` and ``intercept`` of `probability`.
+    `calibration` has the weights of `probability`.
     """
 
     version: str
@@ -310,23 +361,25 @@ class PathModel:
         """The weights in the order of `FEATURES`."""
         return np.array([self.weights[name] for name in FEATURES])
 
-    def probability(self, score: float) -> float:
-        """That a path with this score says what is asked: 1 / (1 + exp(-slope score - intercept)).
+    def probability(self, score: float, gaps: Sequence[float]) -> float:
+        """That a path with this score and these `GAPS` says what is asked, in [0, 1].
 
-        Platt (1999), "Probabilistic Outputs for Support Vector Machines"; in [0, 1].
+        A logistic function of a weighted sum; Platt (1999), "Probabilistic Outputs for Support
+        Vector Machines".
         """
-        slope, intercept = self.calibration["slope"], self.calibration["intercept"]
-        return logistic(slope * score + intercept)
+        values = (score, *gaps, 1.0)
+        weights = (self.calibration[name] for name in CALIBRATION)
+        return logistic(sum(w * value for w, value in zip(weights, values, strict=True)))
 
     def with_weights(self, weights: Sequence[float], version: str, fitted: str) -> PathModel:
         """The same model with other weights."""
         values = {name: round(float(w), 4) for name, w in zip(FEATURES, weights, strict=True)}
         return replace(self, weights=values, version=version, fitted=fitted)
 
-    def calibrated(self, slope: float, intercept: float) -> PathModel:
-        """The same model with another calibration."""
-        values = {"slope": round(slope, 4), "intercept": round(intercept, 4)}
-        return replace(self, calibration=values)
+    def calibrated(self, weights: Sequence[float]) -> PathModel:
+        """The same model with other weights of `CALIBRATION`."""
+        pairs = zip(CALIBRATION, weights, strict=True)
+        return replace(self, calibration={name: round(float(w), 4) for name, w in pairs})
 
     def to_json(self) -> str:
         """The text of a file that `read_model` reads."""
@@ -338,6 +391,14 @@ class PathModel:
         """The words of a text that matter, each once."""
         words = _WORD.findall(text.lower())
         return tuple(dict.fromkeys(word for word in words if word not in self.stop_words))
+
+    def content(self, text: str) -> Counter[str]:
+        """The stems of the words of a text that matter, with the number of times each occurs."""
+        return Counter(stems_of(text, "en", self._passed))
+
+    @cached_property
+    def _passed(self) -> frozenset[str]:
+        return frozenset((*self.stop_words, *self.question_words, *self.asking_words))
 
     def asked(self, question: str) -> str:
         """The kind of thing that a question asks for, in a word; nothing if it does not say so."""
@@ -352,17 +413,26 @@ class PathModel:
         return ""
 
     def phrases(self, schema: PathSchema, hop: Hop) -> tuple[str, ...]:
-        """Phrases of a hop: annotated or packaged ones, or else one of the label; then of texts."""
+        """Phrases of a hop: its `names`, and then how texts state it."""
         kinds = _plural(schema.kinds.get(hop.end, THING))
-        annotated = schema.phrases.get(hop.start) or packaged_phrases().get(hop.start, ())
         stated = [
             self.templates["stated"].format(kinds=kinds, phrase=phrase)
             for phrase in schema.stated.get(hop.start, ())
         ]
-        label = schema.names[hop.predicate]
+        return tuple(dict.fromkeys([*self.names(schema, hop), *stated]))[:PHRASES]
+
+    def names(self, schema: PathSchema, hop: Hop) -> tuple[str, ...]:
+        """Phrases for what a hop leads to: annotated or packaged ones, or else one of the label."""
+        if annotated := schema.phrases.get(hop.start) or packaged_phrases().get(hop.start, ()):
+            return tuple(annotated)
+        kinds, label = _plural(schema.kinds.get(hop.end, THING)), schema.names[hop.predicate]
         own = self._of_label(label, kinds, is_inverse=hop.is_inverse)
-        first = annotated or (own, *schema.packaged.get(hop.start, ()))
-        return tuple(dict.fromkeys([*first, *stated]))[:PHRASES]
+        return own, *schema.packaged.get(hop.start, ())
+
+    def words_for(self, schema: PathSchema, hop: Hop) -> frozenset[str]:
+        """The stems of the words in which a question may say a hop."""
+        texts = (*self.names(schema, hop), schema.kinds.get(hop.end, ""))
+        return frozenset(schema.said.get(hop.start, ())).union(self.content(" ".join(texts)))
 
     def noun_phrase(self, schema: PathSchema, hop: Hop) -> str:
         """The first phrase of a hop that asks nothing: ``directors of``, not ``who directed``."""
@@ -448,7 +518,7 @@ def _model(data: Mapping[str, Any]) -> PathModel:
     weights = {name: float(data["weights"][name]) for name in FEATURES}
     calibration = {key: float(value) for key, value in data.get("calibration", _EVEN).items()}
     if calibration.keys() != _EVEN.keys():
-        raise ValueError("the calibration needs a slope and an intercept")
+        raise ValueError(f"the calibration needs {', '.join(CALIBRATION)}")
     if not np.isfinite([*weights.values(), *calibration.values()]).all():
         raise ValueError("a weight is not a finite number")
     templates = {name: str(data["templates"][name]) for name in _TEMPLATES}

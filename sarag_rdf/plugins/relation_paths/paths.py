@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain, pairwise
+from itertools import chain, combinations, pairwise
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import normalize_name, sha256_hex, statement_iri, statement_of
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Arrays, Matrix, Table, embed_queries
+from sarag_rdf.base.questions import spelled_out
 from sarag_rdf.base.resources import render_query
 from sarag_rdf.base.types import (
     PathAnswer,
@@ -44,7 +45,10 @@ from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
 from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
+    FORM,
+    GAPS,
     THING,
+    VALUE_KINDS,
     HopSequence,
     PathModel,
     PathSchema,
@@ -66,6 +70,8 @@ from sarag_rdf.retrieval.view import GraphView
 
 MOST_HOPS: Final = 3
 """Hops of the longest paths."""
+LEAST: Final = 0.25
+"""The least probability of paths that are followed by default: see `benchmarks/paths.md`."""
 TRIED: Final = 20
 """The most paths that are followed until one leads somewhere."""
 _NEAREST: Final = 3
@@ -103,7 +109,7 @@ class Paths(RetrieverStrategy):
         le=10_000,
     )
     least: float = option(
-        0.15,
+        LEAST,
         "Least probability that a path says what is asked: less probable ones are not followed.",
         ge=0.0,
         le=1.0,
@@ -137,11 +143,12 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class RankedPath:
-    """A path from a topic with its score; nothing is known yet of what it leads to."""
+    """A path from a topic with its score and `GAPS`; it is not known what it leads to."""
 
     topic: Topic
     hops: HopSequence
-    score: float
+    score: float = 0.0
+    gaps: tuple[float, float] = (1.0, 1.0)
 
 
 class PathSearch:
@@ -171,7 +178,7 @@ class PathSearch:
         followed: list[RelationPath] = []
         others: list[RelationPath] = []
         for number, path in enumerate(self.ranked(topics)[: max(TRIED, options.ranked)]):
-            is_likely = self.model.probability(path.score) >= options.least
+            is_likely = self.model.probability(path.score, path.gaps) >= options.least
             is_followed = is_likely and number < TRIED and len(followed) < options.followed
             relation_path = self.follow(path) if is_followed else self._described(path)
             (followed if relation_path.answers else others).append(relation_path)
@@ -181,6 +188,7 @@ class PathSearch:
 
     def topics(self, question: str) -> list[Topic]:
         """The topics: a name in brackets, else the longest name, else the nearest entities."""
+        question = spelled_out(question)
         view, marked = self.view, MARKED.search(question)
         text = MARKED.sub(r"\1", question)
         known = view.names.entities({normalize_name(marked[1].strip())}) if marked else {}
@@ -230,21 +238,23 @@ class PathSearch:
         """The paths from topics by falling score."""
         ranked = []
         for topic in topics:
-            paths, features = self.compared(topic)
-            scores = features @ self.model.vector if paths else ()
+            compared = self.compared(topic)
+            scores = compared.features @ self.model.vector
             ranked += [
-                RankedPath(topic, path, round(float(score), 4))
-                for path, score in zip(paths, scores, strict=True)
+                RankedPath(topic, path, round(float(score), 4), (float(unsaid), float(is_open)))
+                for path, score, (unsaid, is_open) in zip(
+                    compared.paths, scores, compared.gaps, strict=True
+                )
             ]
         return sorted(ranked, key=lambda p: (-p.score, len(p.hops), p.hops, p.topic.seed.node))
 
-    def compared(self, topic: Topic) -> tuple[tuple[HopSequence, ...], Floats]:
-        """The best paths from a topic, and their features, shape (paths, features)."""
+    def compared(self, topic: Topic) -> ComparedPaths:
+        """The best paths from a topic."""
         return self.index.compared(topic.ends, topic.question, self._options)
 
     def follow_hops(self, topic: Topic, hops: HopSequence) -> RelationPath:
         """A path that was not ranked, with its query and what it leads to."""
-        return self.follow(RankedPath(topic, hops, 0.0))
+        return self.follow(RankedPath(topic, hops))
 
     def follow(self, path: RankedPath) -> RelationPath:
         """The path with its query and what it leads to."""
@@ -298,7 +308,7 @@ class PathSearch:
             tuple((hop.predicate, hop.is_inverse) for hop in path.hops),
             self.index.text(path.hops),
             path.score,
-            probability=round(self.model.probability(path.score), 4),
+            probability=round(self.model.probability(path.score, path.gaps), 4),
         )
 
     # Documents
@@ -349,6 +359,7 @@ class PathSearch:
             return ""
         unlikely = [path for path in paths if path.probability < self._options.least]
         if unlikely:
+            unlikely.sort(key=lambda path: -path.probability)
             nearest = (f"{p.text} ({p.topic_name}), {p.probability:.0%}" for p in unlikely[:2])
             return f"no path of this graph says what is asked; the nearest: {'; '.join(nearest)}"
         start = ", ".join(dict.fromkeys(topic.name for topic in topics))
@@ -441,6 +452,14 @@ class TextGroups:
         )
 
 
+class ComparedPaths(NamedTuple):
+    """Paths with their `FEATURES`, shape (paths, features), and `GAPS`, shape (paths, gaps)."""
+
+    paths: tuple[HopSequence, ...]
+    features: Floats
+    gaps: Floats
+
+
 class PathIndex:
     """The schema of one revision of a graph, and the vectors of the phrases of its hops."""
 
@@ -451,7 +470,7 @@ class PathIndex:
             has_documents = any(part.name == DOCUMENTS for part in self._reader.parts)
             name = "relation-paths" if has_documents else "imported-paths"
             state = "" if has_documents else self._state
-            arrays = view.vectors.cached_arrays(name, self._arrays, state=state)
+            arrays = view.vectors.cached_arrays(name, self._arrays, state=f"{FORM}{state}")
         else:  # the phrases of readable graphs are not those of all
             arrays = self._arrays()
         self.schema = PathSchema(**json.loads(IriList.of_arrays(arrays, "schema")[0]))
@@ -492,6 +511,11 @@ class PathIndex:
             TextGroups.of(ends, known),
         )
 
+    @cached_property
+    def _said(self) -> list[frozenset[str]]:
+        """For each hop the stems of the words in which a question may say it."""
+        return [self._model.words_for(self.schema, hop) for hop in self.schema.hops]
+
     def text(self, path: HopSequence) -> str:
         """A path in words, from the kind of thing at its start."""
         return self._model.texts(self.schema, path)[0]
@@ -500,31 +524,78 @@ class PathIndex:
         """What stands for a topic of that kind."""
         return self._model.templates["start"].format(kind=kind)
 
-    def compared(
-        self, ends: Iterable[str], question: str, options: Paths
-    ) -> tuple[tuple[HopSequence, ...], Floats]:
-        """The best paths from these ends, and their features; the topic must be masked.
+    def compared(self, ends: Collection[str], question: str, options: Paths) -> ComparedPaths:
+        """The best paths from these ends; the name of the topic must be masked in the question.
 
         All paths are first scored with the mean cosine of their hops in place of that of their
         whole phrases, which depends on no other path; the phrases of the best ones are embedded.
         """
+        none = ComparedPaths((), np.zeros((0, len(FEATURES))), np.zeros((0, len(GAPS))))
         starting = [self._number[hop] for hop in self.schema.starting(ends)]
         if not starting:
-            return (), np.zeros((0, len(FEATURES)))
+            return none
         model, embedder = self._model, self._view.vectors.embedder
         asked, words = model.asked(question), model.words(question) or (question,)
         vectors = embed_queries(embedder, [question, *words, *([asked] if asked else [])])
         phrases = self._groups[0]
         cosines = np.column_stack((phrases.nearest(vectors[:1]), phrases.mean(vectors[:1])))
         paths = self._enumerated(starting, cosines[:, 0], options)
+        paths = paths[self._may_answer(asked)[_last(paths)]]
+        if not len(paths):
+            return none
         features = self._features(paths, cosines, vectors[1:], len(words))
         best = np.argsort(-(features @ model.vector), kind="stable")[: options.candidates]
-        hops = self.schema.hops
-        sequences = tuple(tuple(hops[at] for at in row if at >= 0) for row in paths[best].tolist())
+        hops, paths, features = self.schema.hops, paths[best], features[best]
+        sequences = tuple(tuple(hops[at] for at in row if at >= 0) for row in paths.tolist())
         phrases = TextGroups.of([model.texts(self.schema, p) for p in sequences], embedder.embed)
-        features = features[best]
         features[:, :1], features[:, 1:2] = phrases.nearest(vectors[:1]), phrases.mean(vectors[:1])
-        return sequences, features
+        return ComparedPaths(
+            sequences, features, self._gaps(paths, question, self.schema.kind(ends))
+        )
+
+    def _may_answer(self, asked: str) -> NDArray[np.bool_]:
+        """For each hop, whether a path may end with it if that kind of thing is asked for.
+
+        Who asks for a person or a place wants no date or number; who asks for a height does.
+        """
+        if not asked or asked in VALUE_KINDS:
+            return np.ones(len(self.schema.hops), bool)
+        stems = self._model.content(asked)
+        return np.array(
+            [
+                hop.end in self.schema.joins or not own.isdisjoint(stems)
+                for hop, own in zip(self.schema.hops, self._said, strict=True)
+            ],
+            bool,
+        )
+
+    def _gaps(self, paths: NDArray[np.int64], question: str, kind: str) -> Floats:
+        """The `GAPS` of paths from a topic of that kind, shape (paths, 2).
+
+        A word that occurs twice is said by two hops, and each hop needs a word of its own: so many
+        words as hops, of all its hops and of any of them (Hall 1935). The topic itself says what
+        kind of thing it is.
+        """
+        model, of_topic = self._model, self._model.content(kind)
+        before, _, after = question.partition(self.start(kind or THING))
+        *first, last = before.split() or [""]
+        if not of_topic.keys().isdisjoint(model.content(last)):  # "the director of film X"
+            before = " ".join(first)
+        content = model.content(f"{before} {after}")
+        words = np.array([[word in own for word in content] for own in self._said], bool)
+        is_hop = paths >= 0
+        is_said = words[paths] & is_hop[:, :, np.newaxis]
+        times = np.array([*content.values()], dtype=np.int64)
+        asked = np.where([word in of_topic for word in content], 0, times)
+        unsaid = asked.sum() - np.minimum(is_said.sum(axis=1), asked).sum(axis=1)
+        unsaid += is_hop.sum(axis=1) - is_said.any(axis=2).sum(axis=1)
+        is_open = unsaid > 0
+        for size in range(1, MOST_HOPS + 1):
+            for some in map(list, combinations(range(MOST_HOPS), size)):
+                own = is_said[:, some].any(axis=1) @ times
+                is_open |= own < is_hop[:, some].sum(axis=1)
+        share = unsaid / (asked.sum() + is_hop.sum(axis=1))
+        return np.column_stack((share, is_open.astype(np.float64)))
 
     def _enumerated(
         self, starting: Sequence[int], cosines: Floats, options: Paths
@@ -576,8 +647,7 @@ class PathIndex:
         covered = matrix.max(axis=1)
         asked = np.zeros(len(paths))
         if len(vectors) > words:
-            last = paths[np.arange(len(paths)), length - 1]
-            asked = hop_ends.nearest(vectors[words:])[last, 0]
+            asked = hop_ends.nearest(vectors[words:])[_last(paths), 0]
         return np.column_stack(
             (
                 nearest,
@@ -593,6 +663,12 @@ class PathIndex:
                 follows.sum(axis=1),
             )
         ).astype(np.float64)
+
+
+def _last(paths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of the last hop of each path."""
+    last: NDArray[np.int64] = paths[np.arange(len(paths)), (paths >= 0).sum(axis=1) - 1]
+    return last
 
 
 def _aligned(matrix: Floats, length: NDArray[np.int64]) -> Floats:
