@@ -29,7 +29,7 @@ from sarag_rdf.plugins.evaluation.relation_paths import (
     read_files,
     relation_paths,
 )
-from sarag_rdf.plugins.relation_paths import lookup, paths
+from sarag_rdf.plugins.relation_paths import lookup, path_index
 from sarag_rdf.plugins.relation_paths.fitting import (
     Example,
     Offers,
@@ -630,7 +630,7 @@ def test_imported_graphs_are_read_once(tmp_path: Path, monkeypatch: pytest.Monke
         readings.append([part.name for part in reader.parts])
         return read_schema(reader)
 
-    monkeypatch.setattr(paths, "read_schema", reading)
+    monkeypatch.setattr(path_index, "read_schema", reading)
 
     def asked(change: Callable[[KnowledgeGraph], object]) -> str:
         with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder()) as kg:

@@ -37,6 +37,8 @@ from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language
 
+MOST_HOPS: Final = 3
+"""Hops of the longest paths."""
 MOST_PROPERTIES: Final = 300
 """Properties that paths consist of, those with the most statements."""
 _WORDING: Final = frozenset((SARAG.forwardPhrase.value, SARAG.inversePhrase.value))

@@ -1,0 +1,304 @@
+"""The relation paths that a graph admits, as arrays: which there are, and how they score.
+
+The schema of one revision of the graph, the vectors of the phrases of its hops, and the words in
+which questions say them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, combinations
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sarag_rdf.base.arrays import Floats, IriList
+from sarag_rdf.base.iris import sha256_hex
+from sarag_rdf.base.ports import Arrays, Matrix, embed_queries
+from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
+from sarag_rdf.graph.parts import imported_graphs
+from sarag_rdf.graph.stored_ontologies import stored_ontologies
+from sarag_rdf.plugins.relation_paths.path_model import (
+    FEATURES,
+    FORM,
+    GAPS,
+    MOST_HOPS,
+    THING,
+    VALUE_KINDS,
+    HopSequence,
+    PathModel,
+    PathSchema,
+    read_schema,
+)
+from sarag_rdf.retrieval.view import GraphView
+
+
+def reader_of(view: GraphView, *, is_imported: bool) -> GraphReader:
+    """What paths lead through: all that is read, or the imported graphs among it."""
+    return view.reader.imported if is_imported else view.reader
+
+
+@dataclass(frozen=True, slots=True)
+class TextGroups:
+    """The vectors of texts, shape (texts, dimensions), of which group i begins at `begins[i]`."""
+
+    vectors: Matrix
+    begins: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, groups: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Matrix]) -> Self:
+        """Groups of at least one text each."""
+        sizes = np.array([0, *map(len, groups)], dtype=np.int64)
+        return cls(embed([text for group in groups for text in group]), sizes.cumsum()[:-1])
+
+    def nearest(self, vectors: Matrix) -> Floats:
+        """The cosine of each vector with the nearest text of each group: (groups, vectors)."""
+        return np.asarray(np.maximum.reduceat(self.vectors @ vectors.T, self.begins))
+
+    def mean(self, vectors: Matrix) -> Floats:
+        """The mean cosine of each vector with the texts of each group: (groups, vectors)."""
+        sizes = np.diff(np.append(self.begins, len(self.vectors)))
+        return np.asarray(
+            np.add.reduceat(self.vectors @ vectors.T, self.begins) / sizes[:, np.newaxis]
+        )
+
+
+class ComparedPaths(NamedTuple):
+    """Paths with their `FEATURES`, shape (paths, features), and `GAPS`, shape (paths, gaps)."""
+
+    paths: tuple[HopSequence, ...]
+    features: Floats
+    gaps: Floats
+
+
+class PathIndex:
+    """The schema of one revision of a graph, and the vectors of the phrases of its hops."""
+
+    def __init__(self, view: GraphView, model: PathModel, *, is_imported: bool = False) -> None:
+        self._view, self._model = view, model
+        self._reader = reader_of(view, is_imported=is_imported)
+        if view.reader.readable is None:
+            has_documents = any(part.name == DOCUMENTS for part in self._reader.parts)
+            name = "relation-paths" if has_documents else "imported-paths"
+            state = "" if has_documents else self._state
+            arrays = view.vectors.cached_arrays(name, self._arrays, state=f"{FORM}{state}")
+        else:  # the phrases of readable graphs are not those of all
+            arrays = self._arrays()
+        self.schema = PathSchema(**json.loads(IriList.of_arrays(arrays, "schema")[0]))
+        self._number = {hop: at for at, hop in enumerate(self.schema.hops)}
+
+    def _arrays(self) -> Arrays:
+        schema = read_schema(self._reader).to_json()
+        return IriList.packed([schema]).arrays("schema")
+
+    @property
+    def _state(self) -> str:
+        """A digest of imported graphs and ontologies: reading them takes seconds."""
+        read = [part.name for part in self._reader.parts]
+        graphs = [graph for graph in imported_graphs(self._reader) if graph.name in read]
+        return sha256_hex(repr((read, graphs, stored_ontologies(self._reader))))
+
+    @cached_property
+    def _groups(self) -> tuple[TextGroups, TextGroups, TextGroups]:
+        """For each hop its phrases, the words of these, and what stands at its end."""
+        phrases, words, ends = [], [], []
+        for hop in self.schema.hops:
+            own = self._model.phrases(self.schema, hop)
+            phrases.append(self._model.texts(self.schema, (hop,)))
+            words.append(self._model.words(" ".join(own)) or (" ".join(own),))
+            first = own[0].split()
+            role = first[:-1] if first[-1] in self._model.prepositions else first[:1]
+            kind = self.schema.kinds.get(hop.end, "")
+            ends.append(tuple(text for text in (kind, " ".join(role), first[0]) if text))
+        every = list(dict.fromkeys(chain.from_iterable((*phrases, *words, *ends))))
+        vectors = dict(zip(every, self._view.vectors.embedder.embed(every), strict=True))
+
+        def known(texts: Sequence[str]) -> Matrix:
+            return np.array([vectors[text] for text in texts])
+
+        return (
+            TextGroups.of(phrases, known),
+            TextGroups.of(words, known),
+            TextGroups.of(ends, known),
+        )
+
+    @cached_property
+    def _said(self) -> list[frozenset[str]]:
+        """For each hop the stems of the words in which a question may say it."""
+        return [self._model.words_for(self.schema, hop) for hop in self.schema.hops]
+
+    def text(self, path: HopSequence) -> str:
+        """A path in words, from the kind of thing at its start."""
+        return self._model.texts(self.schema, path)[0]
+
+    def start(self, kind: str) -> str:
+        """What stands for a topic of that kind."""
+        return self._model.templates["start"].format(kind=kind)
+
+    def compared(
+        self, ends: Collection[str], question: str, *, hops: int, beam: int, candidates: int
+    ) -> ComparedPaths:
+        """The `candidates` best paths from these ends, of up to `hops` properties.
+
+        The name of the topic must be masked in the question. Of more than `beam` paths of one
+        length, those with the nearest hops are extended. All paths are first scored with the mean
+        cosine of their hops in place of that of their whole phrases, which depends on no other
+        path; the phrases of the best ones are embedded.
+        """
+        none = ComparedPaths((), np.zeros((0, len(FEATURES))), np.zeros((0, len(GAPS))))
+        starting = [self._number[hop] for hop in self.schema.starting(ends)]
+        if not starting:
+            return none
+        model, embedder = self._model, self._view.vectors.embedder
+        asked, words = model.asked(question), model.words(question) or (question,)
+        vectors = embed_queries(embedder, [question, *words, *([asked] if asked else [])])
+        phrases = self._groups[0]
+        cosines = np.column_stack((phrases.nearest(vectors[:1]), phrases.mean(vectors[:1])))
+        paths = self._enumerated(starting, cosines[:, 0], hops, beam)
+        paths = paths[self._may_answer(asked)[_last(paths)]]
+        if not len(paths):
+            return none
+        features = self._features(paths, cosines, vectors[1:], len(words))
+        best = np.argsort(-(features @ model.vector), kind="stable")[:candidates]
+        every, paths, features = self.schema.hops, paths[best], features[best]
+        sequences = tuple(tuple(every[at] for at in row if at >= 0) for row in paths.tolist())
+        phrases = TextGroups.of([model.texts(self.schema, p) for p in sequences], embedder.embed)
+        features[:, :1], features[:, 1:2] = phrases.nearest(vectors[:1]), phrases.mean(vectors[:1])
+        return ComparedPaths(
+            sequences, features, self._gaps(paths, question, self.schema.kind(ends))
+        )
+
+    def _may_answer(self, asked: str) -> NDArray[np.bool_]:
+        """For each hop, whether a path may end with it if that kind of thing is asked for.
+
+        Who asks for a person or a place wants no date or number; who asks for a height does.
+        """
+        if not asked or asked in VALUE_KINDS:
+            return np.ones(len(self.schema.hops), bool)
+        stems = self._model.content(asked)
+        return np.array(
+            [
+                hop.end in self.schema.joins or not own.isdisjoint(stems)
+                for hop, own in zip(self.schema.hops, self._said, strict=True)
+            ],
+            bool,
+        )
+
+    def _gaps(self, paths: NDArray[np.int64], question: str, kind: str) -> Floats:
+        """The `GAPS` of paths from a topic of that kind, shape (paths, 2).
+
+        A word that occurs twice is said by two hops, and each hop needs a word of its own: so many
+        words as hops, of all its hops and of any of them (Hall 1935). The topic itself says what
+        kind of thing it is.
+        """
+        model, of_topic = self._model, self._model.content(kind)
+        before, _, after = question.partition(self.start(kind or THING))
+        *first, last = before.split() or [""]
+        if not of_topic.keys().isdisjoint(model.content(last)):  # "the director of film X"
+            before = " ".join(first)
+        content = model.content(f"{before} {after}")
+        words = np.array([[word in own for word in content] for own in self._said], bool)
+        is_hop = paths >= 0
+        is_said = words[paths] & is_hop[:, :, np.newaxis]
+        times = np.array([*content.values()], dtype=np.int64)
+        asked = np.where([word in of_topic for word in content], 0, times)
+        unsaid = asked.sum() - np.minimum(is_said.sum(axis=1), asked).sum(axis=1)
+        unsaid += is_hop.sum(axis=1) - is_said.any(axis=2).sum(axis=1)
+        is_open = unsaid > 0
+        for size in range(1, MOST_HOPS + 1):
+            for some in map(list, combinations(range(MOST_HOPS), size)):
+                own = is_said[:, some].any(axis=1) @ times
+                is_open |= own < is_hop[:, some].sum(axis=1)
+        share = unsaid / (asked.sum() + is_hop.sum(axis=1))
+        return np.column_stack((share, is_open.astype(np.float64)))
+
+    def _enumerated(
+        self, starting: Sequence[int], cosines: Floats, hops: int, beam: int
+    ) -> NDArray[np.int64]:
+        """Paths as the numbers of their hops, shape (paths, `MOST_HOPS`), with -1 after the last.
+
+        Of more than `beam` of one length, those with the nearest hops are extended.
+        """
+        last = np.array(starting, dtype=np.int64)[:, np.newaxis]
+        every = []
+        for length in range(1, hops + 1):
+            if not len(last):  # all ended at dates or numbers
+                break
+            if len(last) > beam:
+                order = np.argsort(-cosines[last].mean(axis=1), kind="stable")
+                last = last[np.sort(order[:beam])]
+            every.append(np.pad(last, ((0, 0), (0, MOST_HOPS - length)), constant_values=-1))
+            after = [self._after[at] for at in last[:, -1].tolist()]
+            before = np.repeat(last, list(map(len, after)), axis=0)
+            last = np.column_stack((before, np.concatenate(after)))
+        return np.concatenate(every)
+
+    @cached_property
+    def _after(self) -> list[NDArray[np.int64]]:
+        """The numbers of the hops that can follow each hop."""
+        return [
+            np.array([self._number[following] for following in self.schema.after(hop)], np.int64)
+            for hop in self.schema.hops
+        ]
+
+    def _features(
+        self, paths: NDArray[np.int64], cosines: Floats, vectors: Matrix, words: int
+    ) -> Floats:
+        """Shape (paths, features) in the order of `FEATURES`, with the mean `cosines` of hops.
+
+        `vectors` are those of the words of the question, and then of what it asks for, if it does.
+        """
+        is_hop = paths >= 0
+        length = is_hop.sum(axis=1)
+        means = np.where(is_hop[:, :, np.newaxis], cosines[paths], 0.0).sum(axis=1)
+        nearest, mean = (means / length[:, np.newaxis]).T
+        fan_out = np.log([self.schema.fan_out[hop.start] for hop in self.schema.hops])
+        reverse = np.array([self._number.get(hop.reverse, -1) for hop in self.schema.hops])
+        follows = (reverse[paths[:, :-1]] == paths[:, 1:]) & is_hop[:, 1:]
+        _, hop_words, hop_ends = self._groups
+        closest = hop_words.nearest(vectors[:words])
+        matrix = np.where(is_hop[:, :, np.newaxis], closest[paths], -2.0)
+        aligned = _aligned(matrix.copy(), length)
+        covered = matrix.max(axis=1)
+        asked = np.zeros(len(paths))
+        if len(vectors) > words:
+            asked = hop_ends.nearest(vectors[words:])[_last(paths), 0]
+        return np.column_stack(
+            (
+                nearest,
+                mean,
+                length == 2,
+                length == 3,
+                asked,
+                np.where(is_hop, fan_out[paths], 0.0).sum(axis=1),
+                aligned.sum(axis=1) / length,
+                np.where(is_hop, aligned, 2.0).min(axis=1),
+                covered.mean(axis=1),
+                covered.min(axis=1),
+                follows.sum(axis=1),
+            )
+        ).astype(np.float64)
+
+
+def _last(paths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of the last hop of each path."""
+    last: NDArray[np.int64] = paths[np.arange(len(paths)), (paths >= 0).sum(axis=1) - 1]
+    return last
+
+
+def _aligned(matrix: Floats, length: NDArray[np.int64]) -> Floats:
+    """The cosine of each hop with a word of its own, or 0, in falling order: (paths, hops)."""
+    paths, hops, words = matrix.shape
+    rows = np.arange(paths)
+    aligned = np.zeros((paths, hops))
+    for number in range(min(hops, words)):
+        hop, word = np.divmod(matrix.reshape(paths, -1).argmax(axis=1), words)
+        best = matrix[rows, hop, word]
+        aligned[:, number] = np.where(number < length, np.maximum(best, 0.0), 0.0)
+        matrix[rows, hop, :] = -2.0
+        matrix[rows, :, word] = -2.0
+    return aligned
