@@ -337,6 +337,21 @@ def test_paths_without_the_right_property_are_offered_as_wrong() -> None:
             (0.0, 1.0),
         ),
         ("who starred in [Winter Harbour]?", "the directors of the film", (1.0, 1.0)),
+        (
+            "who starred in films by the director of [Winter Harbour]?",
+            "the actors starring in the films directed by the directors of the film",
+            (0.0, 0.0),
+        ),
+        (
+            "who starred in films by the director of [Winter Harbour]?",
+            "the directors of the films starring the actors starring in the film",
+            (0.0, 1.0),
+        ),
+        (
+            "which films has the director of [Winter Harbour]?",
+            "the directors of the films directed by the directors of the film",
+            (0.0, 1.0),
+        ),
     ],
 )
 def test_gaps_of_paths(
@@ -572,6 +587,39 @@ def test_paths_end_at_dates_and_numbers(
             assert kind is None or schema.kinds[end] == kind
         assert {each.name for each in found.entities} <= {"Ulm", "Ida", "Mia", "The Iron Age"}
         assert list(ox.parse(kg.activation(found), format=ox.RdfFormat.TRIG))
+
+
+@pytest.mark.parametrize(
+    ("question", "closed"),
+    [
+        ("Who is the father of Ada?", {"the parents of the person"}),
+        ("Who are the sons of Ada?", {"the children of the person"}),
+        ("Who is Ada's paternal grandmother?", {"the parents of the parents of the person"}),
+        ("Who is the grandson of Ada?", {"the children of the children of the person"}),
+        ("When was the mother of Ada born?", {"the date of birth of the parents of the person"}),
+        ("Where was the mother of Ada born?", set()),
+    ],
+)
+def test_a_path_says_all_that_is_asked_in_its_direction(
+    tmp_path: Path, question: str, closed: set[str]
+) -> None:
+    """ "Fathered" is stated of children, and "father" is no word for them."""
+    (tmp_path / "family.ttl").write_text("""
+        PREFIX common: <https://w3id.org/sarag/common#>
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        PREFIX : <https://family.example/>
+        PREFIX xsd: <http://www.w3.org/2001/XMLSchema#>
+        :ada a common:Person ; rdfs:label "Ada" ; common:parent :bo ; common:child :cy .
+        :bo a common:Person ; rdfs:label "Bo" ; common:parent :di ; common:birthDate
+            "1801-02-03"^^xsd:date .
+        :cy a common:Person ; rdfs:label "Cy" ; common:child :em .
+        :di a common:Person ; rdfs:label "Di" . :em a common:Person ; rdfs:label "Em" .
+    """)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["family"]) as kg:
+        kg.import_graph(tmp_path / "family.ttl", "rdf", name="family")
+        search = paths_of(kg, candidates=1000)
+        ranked = search.ranked(search.topics(question))
+        assert {search.index.text(each.hops) for each in ranked if each.gaps == (0, 0)} == closed
 
 
 def test_statements_of_documents_are_not_looked_up(

@@ -18,7 +18,7 @@ from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
-LEAST: Final = 0.6
+LEAST: Final = 0.8
 """Least probability of a path that is answered with; `benchmarks/paths.md` has what follows."""
 _DOCUMENTS: Final = 10
 """Documents that are cited with an answer, at most."""

@@ -7,10 +7,11 @@ which questions say them.
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations
+from itertools import chain, combinations, product
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -175,15 +176,17 @@ class PathIndex:
     def _may_answer(self, asked: str) -> NDArray[np.bool_]:
         """For each hop, whether a path may end with it if that kind of thing is asked for.
 
-        Who asks for a person or a place wants no date or number; who asks for a height does.
+        Who asks for a person wants no place, date or number; who asks for a height does.
         """
-        if not asked or asked in VALUE_KINDS:
-            return np.ones(len(self.schema.hops), bool)
+        kinds, schema = VALUE_KINDS.union(self._model.question_words.values()), self.schema
+        if asked in kinds:
+            ends = [schema.kinds.get(hop.end, asked) for hop in schema.hops]
+            return np.array([kind == asked or kind not in kinds for kind in ends], bool)
         stems = self._model.content(asked)
         return np.array(
             [
-                hop.end in self.schema.joins or not own.isdisjoint(stems)
-                for hop, own in zip(self.schema.hops, self._said, strict=True)
+                not asked or hop.end in schema.joins or not own.isdisjoint(stems)
+                for hop, own in zip(schema.hops, self._said, strict=True)
             ],
             bool,
         )
@@ -191,30 +194,37 @@ class PathIndex:
     def _gaps(self, paths: NDArray[np.int64], question: str, kind: str) -> Floats:
         """The `GAPS` of paths from a topic of that kind, shape (paths, 2).
 
-        A word that occurs twice is said by two hops, and each hop needs a word of its own: so many
-        words as hops, of all its hops and of any of them (Hall 1935). The topic itself says what
-        kind of thing it is.
+        A word that occurs twice is said by two hops, as are "mother" and "father". The topic itself
+        says what kind of thing it is. The kind that is asked for is that at the end, or not said.
         """
-        model, of_topic = self._model, self._model.content(kind)
+        model, of_topic = self._model, {*self._model.content(kind)}
         before, _, after = question.partition(self.start(kind or THING))
         *first, last = before.split() or [""]
-        if not of_topic.keys().isdisjoint(model.content(last)):  # "the director of film X"
+        if not of_topic.isdisjoint(model.content(last)):  # "the director of film X"
             before = " ".join(first)
-        content = model.content(f"{before} {after}")
-        words = np.array([[word in own for word in content] for own in self._said], bool)
-        is_hop = paths >= 0
-        is_said = words[paths] & is_hop[:, :, np.newaxis]
-        times = np.array([*content.values()], dtype=np.int64)
-        asked = np.where([word in of_topic for word in content], 0, times)
-        unsaid = asked.sum() - np.minimum(is_said.sum(axis=1), asked).sum(axis=1)
-        unsaid += is_hop.sum(axis=1) - is_said.any(axis=2).sum(axis=1)
-        is_open = unsaid > 0
-        for size in range(1, MOST_HOPS + 1):
-            for some in map(list, combinations(range(MOST_HOPS), size)):
-                own = is_said[:, some].any(axis=1) @ times
-                is_open |= own < is_hop[:, some].sum(axis=1)
-        share = unsaid / (asked.sum() + is_hop.sum(axis=1))
-        return np.column_stack((share, is_open.astype(np.float64)))
+        left, right = model.content(before), model.content(after)
+        words, kind_asked = [*left, *right], model.content(model.asked(question))
+        places = [*range(-len(left), 0), *range(1, len(right) + 1)]
+        alike: defaultdict[str, list[str]] = defaultdict(list)
+        for word, family in zip(
+            words, model.content(f"{before} {after}", converse=True), strict=True
+        ):
+            if word not in of_topic:
+                alike[family].append(word)
+        asked, gaps = sum(map(len, alike.values())), []
+        for hops in ([self._said[at] for at in row if at >= 0] for row in paths.tolist()):
+            every = frozenset[str]().union(*hops)
+            options = [
+                [at for at, word in zip(places, words, strict=True) if word in own] for own in hops
+            ]
+            unsaid = asked + sum(not own for own in options)
+            for own in alike.values():
+                saying = sum(not said.isdisjoint(own) for said in hops)
+                unsaid -= min(saying, sum(word in every for word in own))
+            is_asked = every.intersection(kind_asked) <= hops[-1]
+            is_open = unsaid > 0 or not is_asked or not _are_in_order(options)
+            gaps.append((unsaid / (asked + len(hops)), float(is_open)))
+        return np.array(gaps).reshape(len(gaps), len(GAPS))
 
     def _enumerated(
         self, starting: Sequence[int], cosines: Floats, hops: int, beam: int
@@ -282,6 +292,20 @@ class PathIndex:
                 follows.sum(axis=1),
             )
         ).astype(np.float64)
+
+
+def _are_in_order(options: Sequence[Sequence[int]]) -> bool:
+    """Whether each hop has a word of its own, the next one farther from the topic on its side.
+
+    Words have their places before the topic (negative) or after it; a hop may be said in several.
+    """
+    return any(
+        all(
+            (one < 0) != (other < 0) or abs(one) < abs(other)
+            for one, other in combinations(chosen, 2)
+        )
+        for chosen in product(*options)
+    )
 
 
 def _last(paths: NDArray[np.int64]) -> NDArray[np.int64]:

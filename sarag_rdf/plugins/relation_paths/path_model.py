@@ -315,8 +315,8 @@ PHRASES: Final = 3
 _PACKAGED: Final = Path(__file__).with_name("relation-paths.json")
 GAPS: Final = ("unsaid", "open")
 """What a path leaves open. unsaid: of the words of the question and of the hops, the share of words
-that no hop is said in, and of hops that are said in no word. open: 1 if there are any, or if two
-hops are said in one word alone.
+that no hop is said in, and of hops that are said in no word. open: 1 if there are any, or if the
+hops are not said in words of their own, each farther from the topic than those before it.
 """
 CALIBRATION: Final = ("score", *GAPS, "intercept")
 _EVEN: Final = dict.fromkeys(CALIBRATION, 0.0)
@@ -394,9 +394,9 @@ class PathModel:
         words = _WORD.findall(text.lower())
         return tuple(dict.fromkeys(word for word in words if word not in self.stop_words))
 
-    def content(self, text: str) -> Counter[str]:
-        """The stems of the words of a text that matter, with the number of times each occurs."""
-        return Counter(stems_of(text, "en", self._passed))
+    def content(self, text: str, *, converse: bool = False) -> list[str]:
+        """The stems of the words of a text that matter, in order: see `stems_of`."""
+        return stems_of(text, "en", self._passed, converse=converse)
 
     @cached_property
     def _passed(self) -> frozenset[str]:
