@@ -73,8 +73,9 @@ def is_right(names: Iterable[str], question: Question) -> bool:
 
 
 def _forms(text: str) -> set[str]:
-    """A date or number in its lexical form, any other text as a normalised name."""
-    return {span.value.lexical for span in find_values(text)} or {normalize_name(text)}
+    """A text that is a date or number in its lexical form, any other as a normalised name."""
+    whole = (span for span in find_values(text) if (span.begin, span.end) == (0, len(text)))
+    return {span.value.lexical for span in whole} or {normalize_name(text)}
 
 
 if __name__ == "__main__":

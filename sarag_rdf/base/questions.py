@@ -54,6 +54,7 @@ _RELATIVES: Mapping[str, tuple[str, str]] = {
 }
 """Relatives of relatives: the first one, and what the one asked for is of that one."""
 _KIN = "|".join(map(re.escape, _RELATIVES))
+_NAMED_KIN = re.compile(rf"(['’]s? )?(?<![\w-])({_KIN})(?![\w-])")
 _ASKS_KIN = re.compile(
     rf"(who (?:is|was)) (?:(?:the )?({_KIN}) of (.+?)|(.+?)['’]s? ({_KIN}))\s*\?*", re.IGNORECASE
 )
@@ -89,7 +90,7 @@ def spelled_out(question: str) -> str:
         (first, second), owner = _RELATIVES[match[2]], match[1]
         return f"{owner}{first}'s {second}" if owner else f"{second} of the {first}"
 
-    return re.sub(rf"(['’]s? )?\b({_KIN})\b", steps, question)
+    return _NAMED_KIN.sub(steps, question)
 
 
 def asked_for(question: str) -> Asked:

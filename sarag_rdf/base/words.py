@@ -19,17 +19,21 @@ _FORMS = (
     "birth born",
     "death die died dead",
     "burial bury buried interred",
-    "marriage marry married spouse wife husband widow",
+    "marriage marry married spouse wife wives husband widow",
     "sibling brother sister",
     "direct director",
     "compose composer",
     "perform performer",
     "write wrote written writer author",
     "film movie",
+    "found founder",
+    "act actor",
+    "child children",
+    "person people",
 )
 """English words for one thing that a stemmer keeps apart."""
 _CONVERSE = (
-    "parent father mother son daughter child",
+    "parent father mother son daughter child children",
     "grandparent grandfather grandmother grandson granddaughter",
 )
 """English words for one relation, seen from its two ends."""
@@ -59,6 +63,11 @@ def _stem(word: str, language: str, converse: bool) -> str:
     """The stem of a word, of an English one of a family that of the first."""
     stem = word if (stemmer := _stemmer(language)) is None else str(stemmer.stemWord(word))
     return _families(converse).get(stem, stem) if language == "en" else stem
+
+
+def family_of(stem: str) -> str:
+    """The first stem of the words for the two ends of one relation that have it, or itself."""
+    return _families(True).get(stem, stem)
 
 
 @cache

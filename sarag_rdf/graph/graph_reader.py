@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, get_args
 from typing import Literal as OneOf
@@ -194,13 +194,13 @@ class GraphReader:
     def imported(self) -> GraphReader:
         """The reader of the same parts without that of the documents."""
         others = tuple(part for part in self.parts if part.name != DOCUMENTS)
-        return GraphReader(self.store, self.minter, others)
+        return replace(self, over=others, journal=None)
 
     @property
     def extracted(self) -> GraphReader:
         """The reader of that of the documents alone, if it is one of the parts."""
         own = tuple(part for part in self.parts if part.name == DOCUMENTS)
-        return GraphReader(self.store, self.minter, own)
+        return replace(self, over=own, journal=None)
 
     def rows(self, name: str) -> list[tuple[Any, ...]]:
         """All rows of a query file without parameters, part by part."""
@@ -259,7 +259,7 @@ class GraphReader:
 def term_reader(reader: GraphReader, part: Part) -> GraphReader:
     """Reads a part with the queries about graphs in general."""
     own = Part(DOCUMENTS, _INDEX, {"kg": part.graphs["kg"]}, part.store, part.paths)
-    return GraphReader(reader.store, reader.minter, (own,))
+    return replace(reader, over=(own,), journal=None)
 
 
 def _all_rows(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:

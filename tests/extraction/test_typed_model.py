@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from pathlib import Path
@@ -524,9 +525,31 @@ def test_names_and_batches_take_one_call_for_many_documents() -> None:
     assert built.estimate(map(document, (*texts, OTHER))).calls == 2
 
 
-def test_names_of_another_extractor_need_properties() -> None:
+def test_names_of_another_extractor_and_batches_need_properties() -> None:
     with pytest.raises(UsageError, match="sarag ontology add"):
         extractor(schema=Schema(), **spacy())
+    with pytest.raises(UsageError, match="sarag ontology add"):
+        extractor(schema=Schema(), options=LLMOptions(batch=2))
+
+
+def test_a_call_for_several_documents_has_as_many_times_the_tokens() -> None:
+    built, llm = extractor(of_each([], []), **spacy(batch=2, max_tokens=100))
+    assert len(list(built.extract(map(document, (TEXT, OTHER))))) == 2
+    assert [call.max_tokens for call in llm.calls] == [200]
+
+
+def test_documents_are_not_kept() -> None:
+    built, _ = extractor(*({"entities": []} for _ in range(50)), schema=None)
+    found = built.extract(document(f"{number}") for number in range(50))
+    before = living_documents()
+    for _ in range(40):
+        next(found)
+    assert living_documents() - before < 10
+
+
+def living_documents() -> int:
+    gc.collect()
+    return sum(type(each) is Document for each in gc.get_objects())
 
 
 def test_the_estimate_counts_the_third_call() -> None:

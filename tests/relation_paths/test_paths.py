@@ -38,6 +38,7 @@ from sarag_rdf.plugins.relation_paths.fitting import (
     fitted,
     offers,
 )
+from sarag_rdf.plugins.relation_paths.path_index import are_in_order
 from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
     Hop,
@@ -52,6 +53,7 @@ from tests.retrieval.graphs import MINTER, view_of
 from tests.sample_graph import CapitalExtractor
 
 FILMS = "https://films.example.org/"
+STEP = {"the children of the parents of the person"}
 EXAMPLE = Path(__file__).parents[2] / "examples" / "films.ttl"
 DIRECTOR, ACTOR, LANGUAGE = (Hop(FILMS + name) for name in ("director", "actor", "language"))
 
@@ -598,6 +600,17 @@ def test_paths_end_at_dates_and_numbers(
         ("Who is the grandson of Ada?", {"the children of the children of the person"}),
         ("When was the mother of Ada born?", {"the date of birth of the parents of the person"}),
         ("Where was the mother of Ada born?", set()),
+        ("Whose father is Ada?", set()),
+        (
+            "Which person is the child of the parent of Ada?",
+            {"the children of the parents of the person"},
+        ),
+        (
+            "Who is the person who is the child of the parent of Ada?",
+            {"the children of the parents of the person"},
+        ),
+        ("What is Ada about?", set()),
+        ("What is the elevation of Ada?", set()),
     ],
 )
 def test_a_path_says_all_that_is_asked_in_its_direction(
@@ -620,6 +633,44 @@ def test_a_path_says_all_that_is_asked_in_its_direction(
         search = paths_of(kg, candidates=1000)
         ranked = search.ranked(search.topics(question))
         assert {search.index.text(each.hops) for each in ranked if each.gaps == (0, 0)} == closed
+
+
+def test_a_label_names_the_object_alone_and_of_the_grandchild_if_there_is_a_property(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "family.ttl").write_text("""
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        PREFIX : <https://family.example/>
+        :mother rdfs:label "mother" . :near rdfs:label "moored near" .
+        :nephew rdfs:label "nephew" .
+        :ada a :Human ; rdfs:label "Ada" ; :nephew :em .
+        :cy a :Human ; rdfs:label "Cy" ; :mother :ada ; :near :ada .
+        :em a :Human ; rdfs:label "Em" .
+    """)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["family"]) as kg:
+        kg.import_graph(tmp_path / "family.ttl", "rdf", name="family")
+        assert kg.ask("Who is the mother of Ada?").outcome == "evidence"
+        assert kg.ask("Who is moored near Ada?").text == "Cy"
+        assert kg.ask("Who is the nephew of Ada?").text == "Em"
+        assert [each.name for each in paths_of(kg).topics("the mother of [Rameau's nephew]")] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "is_so"),
+    [
+        ([[-1], [-2]], True),
+        ([[-2], [-1]], False),
+        ([[-1], [1]], True),
+        ([[-1], [-1]], False),
+        ([[-1, -3], [-2]], True),
+        ([[-3], [-2, 4]], True),
+        ([[], [-2]], False),
+        ([[*range(-5000, 0)]] * 3, True),
+        ([[1], *[[*range(-5000, 0), 1]] * 2], True),
+    ],
+)
+def test_the_order_of_hops(options: list[list[int]], is_so: bool) -> None:
+    assert are_in_order(options) is is_so
 
 
 def test_statements_of_documents_are_not_looked_up(

@@ -27,7 +27,7 @@ from sarag_rdf.base.errors import (
 )
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
-from sarag_rdf.base.ports import LLM, CountsDiscarded, Embedder, Extractor, Services
+from sarag_rdf.base.ports import LLM, CountsDiscarded, CountsUsage, Embedder, Extractor, Services
 from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, restored, string
 from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import (
@@ -54,7 +54,7 @@ TOKENS_PER_WORD: Final = 4 / 3
 """Tokens per white-space separated English word, for estimates."""
 REPLY_ALLOWANCE: Final = 800
 """Tokens per reply, for estimates."""
-MAX_BATCH: Final = 50
+MAX_BATCH: Final = 20
 MAX_ENTITIES: Final = 60
 MAX_RELATIONSHIPS: Final = 80
 CHARACTERS_PER_ITEM: Final = 30
@@ -129,7 +129,11 @@ class LLMOptions(Options):
         "model is asked for statements only; requires an ontology.",
     )
     batch: int = option(
-        1, "Number of documents whose statements are asked for in one call.", ge=1, le=MAX_BATCH
+        1,
+        "Number of documents whose statements are asked for in one call, with as many times the "
+        "tokens of a reply; requires an ontology.",
+        ge=1,
+        le=MAX_BATCH,
     )
 
 
@@ -172,10 +176,10 @@ class LLMExtractor:
         self._embedder = embedder
         self._examples = tuple(examples)
         self._names = names
-        if names is not None and self._statements is None:
+        if self._statements is None and (names is not None or self._options.batch > 1):
             raise UsageError(
-                "llm:names=EXTRACTOR leaves nothing to the model without properties: add an "
-                "ontology with 'sarag ontology add', or index with that extractor"
+                "llm:names and llm:batch are for statements in the terms of an ontology: add one "
+                "that has properties with 'sarag ontology add', or leave them out"
             )
         self._usage = Usage()
         self._discarded: Counter[str] = Counter()
@@ -205,7 +209,7 @@ class LLMExtractor:
         if self._names is not None:
             inner = self._names.method
             settings |= {f"names_{key}": value for key, value in inner.settings.items()}
-            settings["names"] = f"{inner.extractor} {inner.model}"
+            settings["names"] = f"{inner.extractor} {inner.model} {inner.prompt_hash}".strip()
         if self._schema is not None:
             settings["ontology"] = self._schema.digest
         if self._statements is not None:
@@ -224,7 +228,8 @@ class LLMExtractor:
     def usage(self) -> Usage:
         """Usage of all replies so far, without failed calls."""
         with self._lock:
-            return self._usage
+            used = self._usage
+        return used + self._names.usage if isinstance(self._names, CountsUsage) else used
 
     @property
     def discarded(self) -> Counter[str]:
@@ -241,9 +246,12 @@ class LLMExtractor:
         When the iterator is closed or interrupted, no further calls start, and running calls are
         not waited for.
         """
-        documents, others = tee(documents)
-        named = repeat(None) if self._names is None else self._names.extract(others)
-        pairs = zip(documents, named, strict=False)
+        pairs: Iterator[tuple[Document, Extraction | Exception | None]]
+        if self._names is None:
+            pairs = zip(documents, repeat(None), strict=False)
+        else:
+            documents, others = tee(documents)
+            pairs = zip(documents, self._names.extract(others), strict=True)
         size = self._options.batch if self._statements is not None else 1
         batches = iter(lambda: list(islice(pairs, size)), [])
         for results in map_in_order(self._results, batches, self._concurrency):
@@ -319,7 +327,7 @@ class LLMExtractor:
             names = [[mention.name for mention in found.mentions] for _, found in named]
         request = statements.request(documents, names)
         try:
-            reply = self._ask(PROMPT, request.prompt, request.schema, stop)
+            reply = self._ask(PROMPT, request.prompt, request.schema, stop, len(named))
         except _DOCUMENT_ERRORS as error:
             if len(named) == 1:
                 return [error]
@@ -357,11 +365,17 @@ class LLMExtractor:
             self._discarded += discarded
 
     def _ask(
-        self, name: str, prompt: str, schema: Mapping[str, Any], stop: threading.Event
+        self,
+        name: str,
+        prompt: str,
+        schema: Mapping[str, Any],
+        stop: threading.Event,
+        documents: int = 1,
     ) -> dict[str, Any]:
         if stop.is_set():
             raise CancelledError
-        reply = self._llm.complete(prompt, schema, name=name, max_tokens=self._options.max_tokens)
+        most = documents * self._options.max_tokens
+        reply = self._llm.complete(prompt, schema, name=name, max_tokens=most)
         with self._lock:
             self._usage += reply.usage
         return dict(restored(reply.data))

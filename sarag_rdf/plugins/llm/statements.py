@@ -279,13 +279,12 @@ class StatementModel:
         wholes = [example.text for example in self._examples]
         clauses = [_clauses(whole) for whole in wholes]
         first = [0, *accumulate(map(len, clauses))][:-1]
-        whole = self._cosines("examples", wholes, texts).T
         rows = []
-        for text, similarity in zip(texts, whole, strict=True):
+        for text in texts:
             parts = self._cosines("clauses", [*chain.from_iterable(clauses)], _clauses(text)).T
-            parts = np.maximum.reduceat(parts, first, axis=1)
-            similarity += parts.mean(axis=0)
-            rows.append(parts)
+            rows.append(np.maximum.reduceat(parts, first, axis=1))
+        whole = self._cosines("examples", wholes, texts).T
+        whole = whole + np.array([parts.mean(axis=0) for parts in rows])
         similarity = np.vstack([whole, *rows])
         ranks = np.argsort(np.argsort(-similarity, axis=1, kind="stable"), axis=1, kind="stable")
         order = np.lexsort((-whole.mean(axis=0), ranks.min(axis=0)))

@@ -1,7 +1,7 @@
 """The lookup ``paths``: the ends of a relation path through imported graphs, without a model.
 
-What an imported graph states stands in no sentence that a model could read; what was extracted from
-documents does, and is not looked up, since paths over it are often wrong (`benchmarks/paths.md`).
+What an imported graph states stands in no sentence that a model could read. What was extracted from
+documents does, and is not looked up: few paths over it are probable (`benchmarks/paths.md`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HOMONYMS: Final = 5
 
 
 def lookup(view: GraphView, query: Query) -> Found | None:
-    """The answer of the most probable path through imported graphs, if it is probable enough.
+    """The answer of the best path through imported graphs that is probable enough.
 
     A path starts at one name and does not say when its statements held: a question that names
     several things or none, or is about a time, is not looked up. All things of the name answer.

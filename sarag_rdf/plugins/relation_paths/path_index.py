@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations, product
+from itertools import chain
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from sarag_rdf.base.arrays import Floats, IriList
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Arrays, Matrix, embed_queries
+from sarag_rdf.base.words import family_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
 from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
@@ -28,7 +29,6 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     FORM,
     GAPS,
     MOST_HOPS,
-    THING,
     VALUE_KINDS,
     HopSequence,
     PathModel,
@@ -66,6 +66,30 @@ class TextGroups:
         return np.asarray(
             np.add.reduceat(self.vectors @ vectors.T, self.begins) / sizes[:, np.newaxis]
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """A question about a topic: the text around its name, and what stands for it.
+
+    `kind` is the kind of thing that the topic is, in a word, or nothing. A question that does not
+    name its topic is all `before` it.
+    """
+
+    before: str
+    topic: str = ""
+    after: str = ""
+    kind: str = ""
+
+    @property
+    def question(self) -> str:
+        """The question with what stands for the topic in place of its name."""
+        return f"{self.before}{self.topic}{self.after}"
+
+    @property
+    def is_turned(self) -> bool:
+        """Whether it asks of what the topic is something: "whose father is X"."""
+        return self.before.lower().split()[:1] == ["whose"]
 
 
 class ComparedPaths(NamedTuple):
@@ -130,6 +154,12 @@ class PathIndex:
     @cached_property
     def _said(self) -> list[frozenset[str]]:
         """For each hop the stems of the words in which a question may say it."""
+        kinds = (self._model.content(self.schema.kinds.get(h.end, "")) for h in self.schema.hops)
+        return [own.union(kind) for own, kind in zip(self._words, kinds, strict=True)]
+
+    @cached_property
+    def _words(self) -> list[frozenset[str]]:
+        """The same without the kind of thing at the end, which many hops share."""
         return [self._model.words_for(self.schema, hop) for hop in self.schema.hops]
 
     def text(self, path: HopSequence) -> str:
@@ -141,11 +171,11 @@ class PathIndex:
         return self._model.templates["start"].format(kind=kind)
 
     def compared(
-        self, ends: Collection[str], question: str, *, hops: int, beam: int, candidates: int
+        self, ends: Collection[str], asking: Asking, *, hops: int, beam: int, candidates: int
     ) -> ComparedPaths:
         """The `candidates` best paths from these ends, of up to `hops` properties.
 
-        The name of the topic must be masked in the question. Of more than `beam` paths of one
+        Of more than `beam` paths of one
         length, those with the nearest hops are extended. All paths are first scored with the mean
         cosine of their hops in place of that of their whole phrases, which depends on no other
         path; the phrases of the best ones are embedded.
@@ -154,7 +184,7 @@ class PathIndex:
         starting = [self._number[hop] for hop in self.schema.starting(ends)]
         if not starting:
             return none
-        model, embedder = self._model, self._view.vectors.embedder
+        model, embedder, question = self._model, self._view.vectors.embedder, asking.question
         asked, words = model.asked(question), model.words(question) or (question,)
         vectors = embed_queries(embedder, [question, *words, *([asked] if asked else [])])
         phrases = self._groups[0]
@@ -169,9 +199,7 @@ class PathIndex:
         sequences = tuple(tuple(every[at] for at in row if at >= 0) for row in paths.tolist())
         phrases = TextGroups.of([model.texts(self.schema, p) for p in sequences], embedder.embed)
         features[:, :1], features[:, 1:2] = phrases.nearest(vectors[:1]), phrases.mean(vectors[:1])
-        return ComparedPaths(
-            sequences, features, self._gaps(paths, question, self.schema.kind(ends))
-        )
+        return ComparedPaths(sequences, features, self._gaps(paths, asking, asked))
 
     def _may_answer(self, asked: str) -> NDArray[np.bool_]:
         """For each hop, whether a path may end with it if that kind of thing is asked for.
@@ -191,39 +219,40 @@ class PathIndex:
             bool,
         )
 
-    def _gaps(self, paths: NDArray[np.int64], question: str, kind: str) -> Floats:
-        """The `GAPS` of paths from a topic of that kind, shape (paths, 2).
+    def _gaps(self, paths: NDArray[np.int64], asking: Asking, asked: str) -> Floats:
+        """The `GAPS` of paths, shape (paths, 2).
 
         A word that occurs twice is said by two hops, as are "mother" and "father". The topic itself
         says what kind of thing it is. The kind that is asked for is that at the end, or not said.
         """
-        model, of_topic = self._model, {*self._model.content(kind)}
-        before, _, after = question.partition(self.start(kind or THING))
-        *first, last = before.split() or [""]
-        if not of_topic.isdisjoint(model.content(last)):  # "the director of film X"
-            before = " ".join(first)
-        left, right = model.content(before), model.content(after)
-        words, kind_asked = [*left, *right], model.content(model.asked(question))
-        places = [*range(-len(left), 0), *range(1, len(right) + 1)]
+        model = self._model
+        kind_asked, of_topic = model.content(asked), {*model.content(asking.kind)}
+        left, right = model.content(asking.before), model.content(asking.after)
+        if left and left[-1] in of_topic:  # "the director of film X"
+            left.pop()
+        places = [*enumerate(left, start=-len(left)), *enumerate(right, start=1)]
         alike: defaultdict[str, list[str]] = defaultdict(list)
-        for word, family in zip(
-            words, model.content(f"{before} {after}", converse=True), strict=True
-        ):
-            if word not in of_topic:
-                alike[family].append(word)
-        asked, gaps = sum(map(len, alike.values())), []
-        for hops in ([self._said[at] for at in row if at >= 0] for row in paths.tolist()):
+        for _, word in places:
+            if word not in of_topic.difference(kind_asked):
+                alike[family_of(word)].append(word)
+        count, gaps = sum(map(len, alike.values())), []
+        for row in paths.tolist():
+            numbers = [at for at in row if at >= 0]
+            hops, words = ([of[at] for at in numbers] for of in (self._said, self._words))
             every = frozenset[str]().union(*hops)
-            options = [
-                [at for at, word in zip(places, words, strict=True) if word in own] for own in hops
-            ]
-            unsaid = asked + sum(not own for own in options)
+            unsaid = count
             for own in alike.values():
                 saying = sum(not said.isdisjoint(own) for said in hops)
                 unsaid -= min(saying, sum(word in every for word in own))
+            options = [
+                [at for at, word in places if word in own]
+                or [at for at, word in places if word in said]
+                for own, said in zip(words, hops, strict=True)
+            ]
+            unsaid += sum(not own for own in options)
             is_asked = every.intersection(kind_asked) <= hops[-1]
-            is_open = unsaid > 0 or not is_asked or not _are_in_order(options)
-            gaps.append((unsaid / (asked + len(hops)), float(is_open)))
+            is_open = unsaid > 0 or not is_asked or asking.is_turned or not are_in_order(options)
+            gaps.append((unsaid / (count + len(hops)), float(is_open)))
         return np.array(gaps).reshape(len(gaps), len(GAPS))
 
     def _enumerated(
@@ -294,17 +323,19 @@ class PathIndex:
         ).astype(np.float64)
 
 
-def _are_in_order(options: Sequence[Sequence[int]]) -> bool:
+def are_in_order(options: Sequence[Sequence[int]], left: int = 0, right: int = 0) -> bool:
     """Whether each hop has a word of its own, the next one farther from the topic on its side.
 
     Words have their places before the topic (negative) or after it; a hop may be said in several.
+    The hops before these have words up to `left` and `right`.
     """
-    return any(
-        all(
-            (one < 0) != (other < 0) or abs(one) < abs(other)
-            for one, other in combinations(chosen, 2)
-        )
-        for chosen in product(*options)
+    if not options:
+        return True
+    own, *others = options
+    before = min((-at for at in own if -at > left), default=0)
+    after = min((at for at in own if at > right), default=0)
+    return bool(before and are_in_order(others, before, right)) or bool(
+        after and are_in_order(others, left, after)
     )
 
 

@@ -27,6 +27,7 @@ from sarag_rdf.base.arrays import logistic
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.resources import ontology_path
+from sarag_rdf.base.sentences import STOP_WORDS
 from sarag_rdf.base.types import PropertyUse
 from sarag_rdf.base.vocab import SARAG, XSD, text_of
 from sarag_rdf.base.vocab import iri as iri_of
@@ -79,7 +80,7 @@ class Hop:
 
 
 HopSequence = tuple[Hop, ...]
-FORM: Final = "2"
+FORM: Final = "3"
 """The version of what `read_schema` makes: what another one has made is not read from a cache."""
 
 
@@ -209,12 +210,16 @@ def _said(
                 (of_first if is_name[0] else of_second if is_name[1] else verbs).append(phrase)
         stems = {sign: _stems(texts) for sign, texts in names.items()}
         for sign, other in ("+-", "-+"):
-            said[sign + iri] = stems[sign] | (_stems(verbs) - stems[other])
+            said[sign + iri] = stems[sign] | (_verb_stems(verbs) - stems[other])
     return said
 
 
 def _stems(texts: Iterable[str]) -> set[str]:
     return set(stems_of(" ".join(texts), "en"))
+
+
+def _verb_stems(phrases: Iterable[str]) -> set[str]:
+    return set(stems_of(" ".join(phrases), "en", STOP_WORDS))
 
 
 def _known(names: Mapping[str, str], joins: Container[str]) -> dict[str, str]:
@@ -314,9 +319,10 @@ PHRASES: Final = 3
 """Phrases of a hop that are used, the first of them."""
 _PACKAGED: Final = Path(__file__).with_name("relation-paths.json")
 GAPS: Final = ("unsaid", "open")
-"""What a path leaves open. unsaid: of the words of the question and of the hops, the share of words
-that no hop is said in, and of hops that are said in no word. open: 1 if there are any, or if the
-hops are not said in words of their own, each farther from the topic than those before it.
+"""What a path leaves open. unsaid: of the words of the question and the hops of the path, the share
+of words that say no hop and of hops that no word says. open: 1 if there are any, if the hops are
+not said in words of their own, each farther from the topic than those before it, or if the kind of
+thing that is asked for is not the one at the end.
 """
 CALIBRATION: Final = ("score", *GAPS, "intercept")
 _EVEN: Final = dict.fromkeys(CALIBRATION, 0.0)
@@ -324,6 +330,7 @@ _EVEN: Final = dict.fromkeys(CALIBRATION, 0.0)
 _WORD: Final = re.compile(r"[\w'-]+")
 _MEASURE: Final = re.compile(r"\bhow (?:long|far|large|tall|big|high|deep|wide)\b", re.IGNORECASE)
 """Questions for a number that is stated; "how many" may ask to count."""
+_TIME: Final = re.compile(r"\b(?:what|which) (?:date|day|month|decade|century)\b", re.IGNORECASE)
 _IRREGULAR: Final = frozenset({"people", "children", "men", "women"})
 _PLURALS: Final = (("y", "ies"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes"))
 _TEMPLATES: Final = {
@@ -354,6 +361,7 @@ class PathModel:
     not_asked: tuple[str, ...]
     stop_words: tuple[str, ...]
     prepositions: tuple[str, ...]
+    fillers: tuple[str, ...]
     templates: Mapping[str, str]
     weights: Mapping[str, float]
     calibration: Mapping[str, float]
@@ -394,18 +402,28 @@ class PathModel:
         words = _WORD.findall(text.lower())
         return tuple(dict.fromkeys(word for word in words if word not in self.stop_words))
 
-    def content(self, text: str, *, converse: bool = False) -> list[str]:
-        """The stems of the words of a text that matter, in order: see `stems_of`."""
-        return stems_of(text, "en", self._passed, converse=converse)
+    def content(self, text: str) -> list[str]:
+        """The stems of the words of a text that matter, in order."""
+        return stems_of(text, "en", self._passed)
 
     @cached_property
     def _passed(self) -> frozenset[str]:
-        return frozenset((*self.stop_words, *self.question_words, *self.asking_words))
+        return frozenset(
+            (
+                *self.stop_words,
+                *self.question_words,
+                *self.asking_words,
+                *self.prepositions,
+                *self.fillers,
+            )
+        )
 
     def asked(self, question: str) -> str:
         """The kind of thing that a question asks for, in a word; nothing if it does not say so."""
         if _MEASURE.search(question):
             return "number"
+        if _TIME.search(question):
+            return "year"
         words = _WORD.findall(question.lower())
         for word, following in pairwise([*words, ""]):
             if word in self.question_words:
@@ -432,9 +450,16 @@ class PathModel:
         return own, *schema.packaged.get(hop.start, ())
 
     def words_for(self, schema: PathSchema, hop: Hop) -> frozenset[str]:
-        """The stems of the words in which a question may say a hop."""
-        texts = (*self.names(schema, hop), schema.kinds.get(hop.end, ""))
-        return frozenset(schema.said.get(hop.start, ())).union(self.content(" ".join(texts)))
+        """The stems of the words in which a question may say a hop, without the kind at its end.
+
+        A label names what the property leads to, unless it is a verb: not what it comes from.
+        """
+        label = schema.names[hop.predicate].split()
+        names = self.names(schema, hop)
+        is_label = not schema.phrases.get(hop.start) and hop.start not in packaged_phrases()
+        if is_label and hop.is_inverse and label[-1:] and label[-1] not in self.prepositions:
+            names = tuple(schema.packaged.get(hop.start, ()))
+        return frozenset(schema.said.get(hop.start, ())).union(self.content(" ".join(names)))
 
     def noun_phrase(self, schema: PathSchema, hop: Hop) -> str:
         """The first phrase of a hop that asks nothing: ``directors of``, not ``who directed``."""
@@ -526,7 +551,7 @@ def _model(data: Mapping[str, Any]) -> PathModel:
     templates = {name: str(data["templates"][name]) for name in _TEMPLATES}
     for name, fields in _TEMPLATES.items():
         templates[name].format(**dict.fromkeys(fields, ""))
-    lists = ("asking_words", "not_asked", "stop_words", "prepositions")
+    lists = ("asking_words", "not_asked", "stop_words", "prepositions", "fillers")
     return PathModel(
         version=str(data["version"]),
         fitted=str(data["fitted"]),

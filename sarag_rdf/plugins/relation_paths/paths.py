@@ -38,7 +38,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
-from sarag_rdf.plugins.relation_paths.path_index import ComparedPaths, PathIndex, reader_of
+from sarag_rdf.plugins.relation_paths.path_index import Asking, ComparedPaths, PathIndex, reader_of
 from sarag_rdf.plugins.relation_paths.path_model import (
     MOST_HOPS,
     THING,
@@ -59,7 +59,7 @@ from sarag_rdf.retrieval.retriever import (
 from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
-LEAST: Final = 0.25
+LEAST: Final = 0.3
 """The least probability of paths that are followed by default: see `benchmarks/paths.md`."""
 TRIED: Final = 20
 """The most paths that are followed until one leads somewhere."""
@@ -122,12 +122,17 @@ class Paths(RetrieverStrategy):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """An entity that a question is about, its ends, and the question with its name masked."""
+    """An entity that a question is about, its ends, and the question about it."""
 
     seed: Seed
     name: str
     ends: frozenset[str]
-    question: str
+    asking: Asking
+
+    @property
+    def question(self) -> str:
+        """The question with its name masked."""
+        return self.asking.question
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +182,6 @@ class PathSearch:
 
     def topics(self, question: str) -> list[Topic]:
         """The topics: a name in brackets, else the longest name, else the nearest entities."""
-        question = spelled_out(question)
         view, marked = self.view, MARKED.search(question)
         text = MARKED.sub(r"\1", question)
         known = view.names.entities({normalize_name(marked[1].strip())}) if marked else {}
@@ -214,12 +218,19 @@ class PathSearch:
         topics = []
         for seed in seeds:
             own = frozenset(ends[seed.node] & index.schema.joins.keys())
-            masked = text
+            kind, asking = index.schema.kind(own), Asking(self._spelled_out(text))
             if span is not None:
-                noun = index.start(index.schema.kind(own) or THING)
-                masked = f"{text[: span[0]]}{noun}{text[span[1] :]}"
-            topics.append(Topic(seed, labels.get(seed.node, (seed.node,))[0], own, masked))
+                before, after = self._spelled_out(text[: span[0]]), text[span[1] :]
+                owner = "" if after[:1] in "'’" else "'s"  # which the span of a name may include
+                after = self._spelled_out(owner + after).removeprefix(owner)
+                asking = Asking(before, index.start(kind or THING), after, kind)
+            topics.append(Topic(seed, labels.get(seed.node, (seed.node,))[0], own, asking))
         return topics
+
+    def _spelled_out(self, text: str) -> str:
+        """The text in two steps for relatives of relatives, of which the graph has no property."""
+        known = {name.casefold() for name in self.index.schema.names.values()}
+        return text if known.intersection(text.casefold().split()) else spelled_out(text)
 
     # Paths
 
@@ -242,7 +253,7 @@ class PathSearch:
         options = self._options
         return self.index.compared(
             topic.ends,
-            topic.question,
+            topic.asking,
             hops=options.hops,
             beam=options.beam,
             candidates=options.candidates,
