@@ -19,21 +19,25 @@ _FORMS = (
     "birth born",
     "death die died dead",
     "burial bury buried interred",
-    "marriage marry married spouse wife wives husband widow",
+    "marriage marry married spouse wife husband widow",
     "sibling brother sister",
     "direct director",
     "compose composer",
     "perform performer",
     "write wrote written writer author",
+)
+"""English words for one thing that a stemmer keeps apart."""
+_OF_QUESTIONS = (
     "film movie",
     "found founder",
     "act actor",
     "child children",
     "person people",
+    "marriage wives",
 )
-"""English words for one thing that a stemmer keeps apart."""
+"""Further ones, in which questions ask for things."""
 _CONVERSE = (
-    "parent father mother son daughter child children",
+    "parent father mother son daughter child",
     "grandparent grandfather grandmother grandson granddaughter",
 )
 """English words for one relation, seen from its two ends."""
@@ -52,7 +56,7 @@ def stems_of(
 ) -> list[str]:
     """The stems of the words of a text that are not among the `stop` words, in order.
 
-    With `converse`, words for the two ends of one relation are one.
+    With `converse`, words for the two ends of one relation are one, else those of one question.
     """
     words = [word for word in _WORD.findall(text.casefold()) if word not in stop]
     return [*map(_stem, words, repeat(language.partition("-")[0]), repeat(converse))]
@@ -72,7 +76,7 @@ def family_of(stem: str) -> str:
 
 @cache
 def _families(converse: bool) -> dict[str, str]:
-    names = _FORMS + _CONVERSE if converse else _FORMS
+    names = _FORMS + (_CONVERSE if converse else _OF_QUESTIONS)
     families = [_stemmer("en").stemWords(family.split()) for family in names]
     return {stem: stems[0] for stems in families for stem in stems}
 
