@@ -1,4 +1,4 @@
-"""Typed statements by a language model: a call for one or several texts, and what these bind of it.
+"""Typed statements by a language model: one call for one or several texts, bound to each text.
 
 The properties and classes of the schema are enumerations in the JSON schema of the reply, so that
 every statement conforms to the ontology. Of a large ontology only the properties nearest to the

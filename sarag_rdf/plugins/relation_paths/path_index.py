@@ -175,10 +175,9 @@ class PathIndex:
     ) -> ComparedPaths:
         """The `candidates` best paths from these ends, of up to `hops` properties.
 
-        Of more than `beam` paths of one
-        length, those with the nearest hops are extended. All paths are first scored with the mean
-        cosine of their hops in place of that of their whole phrases, which depends on no other
-        path; the phrases of the best ones are embedded.
+        Of more than `beam` paths of one length, those with the nearest hops are extended. All paths
+        are first scored with the mean cosine of their hops in place of that of their whole phrases,
+        which depends on no other path; the phrases of the best ones are embedded.
         """
         none = ComparedPaths((), np.zeros((0, len(FEATURES))), np.zeros((0, len(GAPS))))
         starting = [self._number[hop] for hop in self.schema.starting(ends)]

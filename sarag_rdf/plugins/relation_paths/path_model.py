@@ -210,16 +210,12 @@ def _said(
                 (of_first if is_name[0] else of_second if is_name[1] else verbs).append(phrase)
         stems = {sign: _stems(texts) for sign, texts in names.items()}
         for sign, other in ("+-", "-+"):
-            said[sign + iri] = stems[sign] | (_verb_stems(verbs) - stems[other])
+            said[sign + iri] = stems[sign] | (_stems(verbs, STOP_WORDS) - stems[other])
     return said
 
 
-def _stems(texts: Iterable[str]) -> set[str]:
-    return set(stems_of(" ".join(texts), "en"))
-
-
-def _verb_stems(phrases: Iterable[str]) -> set[str]:
-    return set(stems_of(" ".join(phrases), "en", STOP_WORDS))
+def _stems(texts: Iterable[str], stop: Container[str] = ()) -> set[str]:
+    return set(stems_of(" ".join(texts), "en", stop))
 
 
 def _known(names: Mapping[str, str], joins: Container[str]) -> dict[str, str]:
@@ -443,8 +439,8 @@ class PathModel:
 
     def names(self, schema: PathSchema, hop: Hop) -> tuple[str, ...]:
         """Phrases for what a hop leads to: annotated or packaged ones, or else one of the label."""
-        if annotated := schema.phrases.get(hop.start) or packaged_phrases().get(hop.start, ()):
-            return tuple(annotated)
+        if annotated := _annotated_or_packaged(schema, hop):
+            return annotated
         kinds, label = _plural(schema.kinds.get(hop.end, THING)), schema.names[hop.predicate]
         own = self._of_label(label, kinds, is_inverse=hop.is_inverse)
         return own, *schema.packaged.get(hop.start, ())
@@ -454,11 +450,12 @@ class PathModel:
 
         A label names what the property leads to, unless it is a verb: not what it comes from.
         """
-        label = schema.names[hop.predicate].split()
-        names = self.names(schema, hop)
-        is_label = not schema.phrases.get(hop.start) and hop.start not in packaged_phrases()
-        if is_label and hop.is_inverse and label[-1:] and label[-1] not in self.prepositions:
-            names = tuple(schema.packaged.get(hop.start, ()))
+        *_, last = ["", *schema.names[hop.predicate].split()]
+        if hop.is_inverse and last not in self.prepositions:
+            annotated = _annotated_or_packaged(schema, hop)
+            names = annotated or tuple(schema.packaged.get(hop.start, ()))
+        else:
+            names = self.names(schema, hop)
         return frozenset(schema.said.get(hop.start, ())).union(self.content(" ".join(names)))
 
     def noun_phrase(self, schema: PathSchema, hop: Hop) -> str:
@@ -515,6 +512,10 @@ class PathModel:
             template = self.templates["question" if self._asks(phrase) else "hop"]
             text = template.format(phrase=phrase, rest=text)
         return text
+
+
+def _annotated_or_packaged(schema: PathSchema, hop: Hop) -> tuple[str, ...]:
+    return tuple(schema.phrases.get(hop.start) or packaged_phrases().get(hop.start, ()))
 
 
 def _plural(noun: str) -> str:

@@ -172,9 +172,10 @@ class PathSearch:
         followed: list[RelationPath] = []
         others: list[RelationPath] = []
         for number, path in enumerate(self.ranked(topics)[: max(TRIED, options.ranked)]):
-            is_likely = self.model.probability(path.score, path.gaps) >= options.least
-            is_followed = is_likely and number < TRIED and len(followed) < options.followed
-            relation_path = self.follow(path) if is_followed else self._described(path)
+            relation_path = self._described(path)
+            is_likely = relation_path.probability >= options.least
+            if is_likely and number < TRIED and len(followed) < options.followed:
+                relation_path = self.follow(path)
             (followed if relation_path.answers else others).append(relation_path)
         return topics, (*followed, *others)[: max(options.ranked, len(followed))]
 
@@ -215,14 +216,16 @@ class PathSearch:
         for entity, end in self.in_use.rows_for("entity-ends", iris):
             ends[entity.value].add(end.value)
         labels = entity_labels(self.view.reader, iris)
+        begin, end = span or (len(text), len(text))
+        owner = "" if text[end : end + 1] in "'’" else "'s"  # which the span of a name may include
+        before = self._spelled_out(text[:begin])
+        after = self._spelled_out(owner + text[end:]).removeprefix(owner)
         topics = []
         for seed in seeds:
             own = frozenset(ends[seed.node] & index.schema.joins.keys())
-            kind, asking = index.schema.kind(own), Asking(self._spelled_out(text))
+            kind = index.schema.kind(own)
+            asking = Asking(before)
             if span is not None:
-                before, after = self._spelled_out(text[: span[0]]), text[span[1] :]
-                owner = "" if after[:1] in "'’" else "'s"  # which the span of a name may include
-                after = self._spelled_out(owner + after).removeprefix(owner)
                 asking = Asking(before, index.start(kind or THING), after, kind)
             topics.append(Topic(seed, labels.get(seed.node, (seed.node,))[0], own, asking))
         return topics
