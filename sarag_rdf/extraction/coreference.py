@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import EntityType
@@ -319,15 +319,17 @@ def _pronouns(
 
     "He" and "she" refer only to a person, whose gender is that of the first such pronoun; "it" and
     "they" refer to other entities. A subject or possessive is not resolved if after the last
-    mention of the topic another entity that it could refer to is a subject. "Him", "her" and "it"
-    as objects refer to the topic if it is the last subject before their clause, and the subject of
-    the clause is another one.
+    mention of the topic another entity that it could refer to is a subject, nor is a possessive
+    whose noun is joined to another name ("Karl and his wife"). "Him", "her" and "it" as objects
+    refer to the topic if it is the last subject before their clause, and the subject of the clause
+    is another one.
     """
     is_person = topic.type == "person"
     places = (*SUBJECTS, "poss")
-    genders = (_GENDER[t.lower_] for t in doc if t.lower_ in _GENDER and t.dep_ in places)
-    gender = next(genders, "") if is_person else "it"
     named = {i: s.name for s in mention_spans for i in range(s.begin, s.end)}
+    pronouns = (t for t in doc if t.lower_ in _GENDER and t.dep_ in places)
+    genders = (_GENDER[t.lower_] for t in pronouns if _companion(t, named) in ("", topic.name))
+    gender = next(genders, "") if is_person else "it"
     roots = {s.root(doc).i for s in mention_spans}
     subjects: dict[int, str] = {}
     last = topic.name
@@ -340,7 +342,8 @@ def _pronouns(
             last = name
         elif token.dep_ in places and word in _GENDER.keys() | _NEUTER:
             fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
-            name = topic.name if fits and last == topic.name else ""
+            is_topic = last == topic.name and _companion(token, named) in ("", topic.name)
+            name = topic.name if fits and is_topic else ""
         elif token.dep_ in _OBJECTS and word == _OBJECT_FORMS.get(gender):
             own = next((c for c in token.head.children if c.dep_ in SUBJECTS), None)
             begin = own.left_edge.i if own and token.head.pos_ == "VERB" else 0
@@ -351,6 +354,12 @@ def _pronouns(
             subjects[token.i] = name
         if name == topic.name and token.i not in named:
             yield token.i
+
+
+def _companion(token: Token, named: Mapping[int, str]) -> str:
+    """Who is named together with what a possessive owns: "Ida, daughter of Karl and his wife"."""
+    is_joined = token.dep_ == "poss" and token.head.dep_ == "conj"
+    return named.get(token.head.head.i, "") if is_joined else ""
 
 
 def _definite_nouns(

@@ -458,6 +458,15 @@ class TestRelations:
         found = texts(extractor, "Ada Brook", BOTANIST)
         assert "Ada Brook was born in Swansea" not in found
 
+    def test_a_companion_is_that_of_the_one_before(self, extractor: SpacyExtractor) -> None:
+        text = (
+            "Rosa Falk was a daughter of Erik Dahl and his third wife, Mara Quinn. "
+            "She and her husband Owen Brook lived in Bergen."
+        )
+        found = texts(extractor, "Rosa Falk", text)
+        assert not any("third wife" in sentence for sentence in found)
+        assert "Rosa Falk's husband is Owen Brook" in found
+
 
 class TestRobustness:
     @pytest.mark.parametrize("text", ["", " \n\n ", "nothing to see here.", "👍🏽 🎉", "42% ???"])
