@@ -283,7 +283,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for path in sorted((ROOT / "examples" / "corpus").rglob("*.md"))[::4]:
         shutil.copy(path, tmp_path / "examples" / "corpus")
     (tmp_path / "benchmarks").mkdir()
-    for name in ("movie-phrases.ttl", "questions-typed.json", "resolution.tsv"):
+    for name in (
+        *("movie-phrases.ttl", "resolution.tsv"),
+        *("questions-lookup.json", "questions-typed.json"),
+    ):
         (tmp_path / "benchmarks" / name).symlink_to(FOLDER / name)
     pattern = 'SELECT ?answer WHERE { ?who "founded" "Orbis" . ?who "was born in" ?answer }'
     write(tmp_path / "benchmarks" / "patterns-musique.json", {"2hop__0": pattern})

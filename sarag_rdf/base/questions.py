@@ -24,7 +24,9 @@ _PLACE = re.compile(
 )
 _PERSON = re.compile(r"\bwho(?:m|se)?\b", re.IGNORECASE)
 _TRUTH = re.compile(
-    r"\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b", re.IGNORECASE
+    r"\s*(?!\w+ you (?:name|tell|list|give|say)\b)"
+    r"(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)\b",
+    re.IGNORECASE,
 )
 _ASKS = re.compile(r"\b(?:who|whom|whose|what|which|where|when|why|how)\b", re.IGNORECASE)
 _KINDS: Mapping[Asked, re.Pattern[str]] = {
@@ -119,6 +121,8 @@ def is_yes_or_no(question: str) -> bool:
 
     >>> is_yes_or_no("Are both towns?"), is_yes_or_no("Are they from Ulm, and which is older?")
     (True, False)
+    >>> is_yes_or_no("Can you name a pupil of Ada?")
+    False
     """
     return bool(_TRUTH.match(question)) and not _ASKS.search(question)
 

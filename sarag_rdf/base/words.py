@@ -34,6 +34,18 @@ _OF_QUESTIONS = (
     "child children",
     "person people",
     "marriage wives",
+    "teach taught",
+    "win won",
+    "lead led",
+    "build built",
+    "make made",
+    "hold held",
+    "sing sang sung",
+    "speak spoke spoken",
+    "give gave given",
+    "know knew known",
+    "choose chose chosen",
+    "draw drew drawn",
 )
 """Further ones, in which questions ask for things."""
 _CONVERSE = (

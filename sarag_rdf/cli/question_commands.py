@@ -70,7 +70,7 @@ def ask(question: str, **options: Any) -> int:
     """Answer a question from the graph's documents and relationships.
 
     With an endpoint a model answers and cites documents; it says so when the evidence does not
-    suffice (exit code 3). What imported graphs state is answered without a model. Without an
+    suffice (exit code 3). What statements say is answered without a model. Without an
     endpoint, only the evidence is printed for all else.
     """
     from sarag_rdf.cli.answers import show_answer

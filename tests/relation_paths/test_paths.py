@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,19 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UnparsableReplyError
 from sarag_rdf.base.ports import Reply
-from sarag_rdf.base.types import Query, RelationPath, Source, Usage
+from sarag_rdf.base.types import (
+    Document,
+    Extraction,
+    Mention,
+    Method,
+    Query,
+    Relation,
+    RelationPath,
+    Source,
+    Usage,
+    Value,
+)
+from sarag_rdf.base.vocab import XSD
 from sarag_rdf.cli.answers import show_retrieved
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema_reader import common_schema
@@ -656,6 +668,103 @@ def test_a_label_names_the_object_alone_and_of_the_grandchild_if_there_is_a_prop
 
 
 @pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What is the capital of Danubia?", "Ulm"),
+        ("What is the capital of Ulm?", ""),
+        ("What is Ulm the capital of?", "Danubia"),
+        ("Of which country is Ulm the capital?", "Danubia"),
+        ("What is Danubia the capital of?", ""),
+        ("Who is the mayor of Ulm?", "Ida"),
+        ("What is Ida the mayor of?", "Ulm"),
+        ("Who is the mayor of Ida?", ""),
+        ("What is Ulm made of?", "brick"),
+        ("What does Ulm consist of?", ""),
+        ("What is made of brick?", "Ulm"),
+    ],
+)
+def test_a_label_with_of_names_the_subject_alone(
+    tmp_path: Path, question: str, answer: str
+) -> None:
+    (tmp_path / "towns.ttl").write_text("""
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        PREFIX : <https://towns.example/>
+        :capital rdfs:label "capital of" . :mayor rdfs:label "mayor" . :from rdfs:label "made of" .
+        :Town rdfs:label "town" . :Person rdfs:label "person" . :Country rdfs:label "country" .
+        :ulm a :Town ; rdfs:label "Ulm" ; :capital :danubia ; :mayor :ida ; :from :brick .
+        :danubia a :Country ; rdfs:label "Danubia" . :ida a :Person ; rdfs:label "Ida" .
+        :brick a :Material ; rdfs:label "brick" .
+    """)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["towns"]) as kg:
+        kg.import_graph(tmp_path / "towns.ttl", "rdf", name="towns")
+        found = kg.ask(question)
+        assert (found.outcome, found.text if answer else "") == (
+            "answered" if answer else "evidence",
+            answer,
+        )
+
+
+PEOPLE = """
+    PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+    PREFIX owl: <http://www.w3.org/2002/07/owl#>
+    PREFIX common: <https://w3id.org/sarag/common#>
+    PREFIX : <https://people.example/>
+    :studiedUnder rdfs:label "studied under" . :influenced rdfs:label "influenced" .
+    :follows rdfs:label "follows" . :taughtBy rdfs:label "taught by" .
+    :tutor rdfs:label "tutor" . :employs rdfs:label "employs" .
+    :ada a :Person ; rdfs:label "Ada" ; :studiedUnder :bo ; :influenced :cy ; :follows :di ;
+        :taughtBy :em ; :tutor :fay ; common:spouse :tom .
+    :pia a :Person ; rdfs:label "Pia" ; :studiedUnder :ada ; :influenced :ada ; :follows :ada ;
+        :taughtBy :ada ; :tutor :ada .
+    :bo a :Person ; rdfs:label "Bo" . :cy a :Person ; rdfs:label "Cy" .
+    :di a :Person ; rdfs:label "Di" . :em a :Person ; rdfs:label "Em" .
+    :fay a :Person ; rdfs:label "Fay" . :tom a :Person ; rdfs:label "Tom" .
+    :orrin a :Company ; rdfs:label "Orrin" ; :employs :ada .
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Who studied under Ada?", "Pia"),
+        ("Who did Ada study under?", "Bo"),
+        ("Under whom did Ada study?", "Bo"),
+        ("Who studied under Bo?", "Ada"),
+        ("Who did Bo study under?", ""),
+        ("Who influenced Ada?", "Pia"),
+        ("Who did Ada influence?", "Cy"),
+        ("Who was influenced by Ada?", "Cy"),
+        ("By whom was Ada influenced?", "Pia"),
+        ("Who follows Ada?", "Pia"),
+        ("Who does Ada follow?", "Di"),
+        ("Who follows Pia?", ""),
+        ("Who was Ada taught by?", "Em"),
+        ("Who was taught by Ada?", "Pia"),
+        ("By whom was Ada taught?", "Em"),
+        ("Who taught Ada?", "Em"),
+        ("Whom did Ada teach?", "Pia"),
+        ("Who taught Em?", ""),
+        ("Who is the tutor of Ada?", "Fay"),
+        ("What is Ada the tutor of?", "Pia"),
+        ("Who is Ada's tutor?", "Fay"),
+        ("Who employs Ada?", "Orrin"),
+        ("Who is employed by Orrin?", "Ada"),
+        ("Who does Orrin employ?", "Ada"),
+        ("Whom does Fay employ?", ""),
+        ("Who is the wife of Tom?", "Ada"),  # a symmetric property, stated from the other end
+    ],
+)
+def test_verbs_have_a_direction(tmp_path: Path, question: str, answer: str) -> None:
+    """Both ends of these properties are persons, so that nothing else says which one is asked."""
+    (tmp_path / "people.ttl").write_text(PEOPLE)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["people"]) as kg:
+        kg.import_graph(tmp_path / "people.ttl", "rdf", name="people")
+        found = kg.ask(question)
+        outcome = "answered" if answer else "evidence"
+        assert (found.outcome, found.text if answer else "") == (outcome, answer)
+
+
+@pytest.mark.parametrize(
     ("options", "is_so"),
     [
         ([[-1], [-2]], True),
@@ -673,17 +782,14 @@ def test_the_order_of_hops(options: list[list[int]], is_so: bool) -> None:
     assert are_in_order(options) is is_so
 
 
-def test_statements_of_documents_are_not_looked_up(
+def test_imported_graphs_are_looked_up_before_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A model reads their sentences; of both, only the imported graph is followed."""
     monkeypatch.setattr(lookup, "LEAST", 0.0)
     question, text = "who directed [Winter Harbour]?", "Winter Harbour is a film by Ida Brandt."
     with sarag_rdf.open(tmp_path, embedder=HashEmbedder()) as kg:
         kg.index([Source(text, "Winter Harbour", "a.txt")], extractor=CapitalExtractor())
         kg.import_graph(EXAMPLE, "rdf", name="films")
-    with sarag_rdf.open(tmp_path, embedder=HashEmbedder(), over=["documents"]) as kg:
-        assert kg.ask(question).outcome == "evidence"
     with sarag_rdf.open(tmp_path, embedder=HashEmbedder(), over=["documents", "films"]) as kg:
         answer = kg.ask(question)
         assert answer.outcome == "answered"
@@ -691,6 +797,103 @@ def test_statements_of_documents_are_not_looked_up(
         assert hops and all(hop.startswith(FILMS) for hop in hops)
         every = {hop.predicate for hop in paths_of(kg).index.schema.hops}
         assert not all(hop.startswith(FILMS) for hop in every)
+
+
+COMMON = "https://w3id.org/sarag/common#"
+
+
+class LivesExtractor:
+    """Reads lines such as "Ada | is the daughter of | Bo | parent 0.9"."""
+
+    method = Method("lives", "none")
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        for document in documents:
+            relations = []
+            for line in filter(None, document.text.splitlines()):
+                subject, phrase, object_, typed = line.split(" | ")
+                predicate, confidence = typed.split()
+                kind = XSD.gYearMonth if "-" in object_ else XSD.gYear
+                value = Value(object_, object_, kind.value) if object_[0].isdigit() else None
+                text = f"{subject} {phrase} {object_}"
+                relations.append(
+                    Relation(
+                        *(subject, phrase, object_, text, float(confidence)),
+                        predicate=f"{COMMON}{predicate}",
+                        value=value,
+                    )
+                )
+            names = {name for r in relations for name in (r.subject, "" if r.value else r.object)}
+            mentions = (
+                Mention(name, "person" if name < "S" else "geopolitical", (), (name,))
+                for name in sorted(names - {""})
+            )
+            yield Extraction(tuple(mentions), tuple(relations))
+
+
+LIVES = (
+    "Ada | is the daughter of | Bo | parent 0.9\n\nAda | is the child of | Eve | parent 0.8\n\n"
+    "Ada | studied under | Fay | studentOf 0.9\n\nAda | was born in | 1801 | birthDate 0.9",
+    "Fay | was born in | Ulm | birthPlace 0.5\n\nBo | was born in | Tulcea | birthPlace 0.9\n\n"
+    "Fay | died in | 1900 | deathDate 0.9\n\nFay | died on | 1900-05 | deathDate 0.9",
+    "Noon | was directed by | Ida | creator 0.9\n\nNoon | was produced by | Lux | creator 0.9\n\n"
+    "Fay | received | Quill Prize | awardReceived 0.9\n\nFay | received | Oar | awardReceived 0.9",
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "confidence", "sources"),
+    [
+        ("Where was the teacher of Ada born?", "Ulm", 0.45, ["a.txt", "b.txt"]),
+        ("When was Ada born?", "1801", 0.9, ["a.txt"]),
+        ("Who are the parents of Ada?", "Bo; Eve", 0.8, ["a.txt"]),
+        ("Who studied under Fay?", "Ada", 0.9, ["a.txt"]),
+        ("Who studied under Ada?", "", 0, []),
+        ("Who is the father of Ada?", "", 0, []),  # the graph does not say which of them it is
+        ("Who is the daughter of Bo?", "Ada", 0.9, ["a.txt"]),
+        ("Who is the son of Bo?", "", 0, []),
+        ("Where did Ada buy a coat?", "", 0, []),
+        ("When did Fay die?", "1900-05", 0.9, ["b.txt"]),
+        ("Who directed Noon?", "Ida", 0.9, ["c.txt"]),
+        ("Who produced Noon?", "Lux", 0.9, ["c.txt"]),
+        ("Who wrote Noon?", "", 0, []),
+        ("Which quill was awarded to Fay?", "Quill Prize", 0.9, ["c.txt"]),
+        ("Which medal was awarded to Fay?", "", 0, []),
+        ("Which town was the teacher of Ada born in?", "", 0, []),  # of Ulm it knows no class
+        ("Which place was the teacher of Ada born in?", "Ulm", 0.45, ["a.txt", "b.txt"]),
+        ("Can you tell me who the teacher of Ada was?", "Fay", 0.9, ["a.txt"]),
+        ("Who taught the teacher of Ada?", "", 0, []),
+    ],
+)
+def test_documents_answer_with_the_certainty_of_what_they_state(
+    tmp_path: Path, question: str, text: str, confidence: float, sources: list[str]
+) -> None:
+    with sarag_rdf.open(tmp_path, embedder=HashEmbedder(), endpoint=None) as kg:
+        texts = zip(LIVES, ("a.txt", "b.txt", "c.txt"), strict=True)
+        kg.index([Source(t, name, name) for t, name in texts], extractor=LivesExtractor())
+        answer = kg.ask(question)
+    if not text:
+        assert answer.outcome == "evidence"
+        return
+    assert (answer.outcome, answer.text) == ("answered", text)
+    [best, *_] = answer.retrieved.paths
+    assert answer.confidence == pytest.approx(best.probability * confidence, abs=1e-4)
+    assert sorted({citation.title for citation in answer.citations}) == sources
+    assert all(label in answer.reasoning for label in answer.evidence[0].context.excerpts)
+    for excerpt in answer.evidence[0].context.excerpts.values():  # the lines that state it, alone
+        assert len(excerpt.text.splitlines()) < len(excerpt.document.text.splitlines())
+
+
+def test_words_that_no_ontology_has_are_not_looked_up_in_documents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is read for them that grows with the documents."""
+    with sarag_rdf.open(tmp_path, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(LIVES[0], "a", "a.txt")], extractor=LivesExtractor())
+        with monkeypatch.context() as context:
+            context.setattr(path_index, "read_schema", None)
+            assert kg.ask("Where did Ada buy a coat?").outcome == "evidence"
+        assert kg.ask("When was Ada born?").outcome == "answered"
 
 
 def test_all_things_of_one_name_answer_and_other_questions_are_not_looked_up(

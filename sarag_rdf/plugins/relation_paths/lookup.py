@@ -1,19 +1,44 @@
-"""The lookup ``paths``: the ends of a relation path through imported graphs, without a model.
+"""The lookup ``paths``: the ends of a relation path that says what is asked, without a model.
 
-What an imported graph states stands in no sentence that a model could read. What was extracted from
-documents does, and is not looked up: few paths over it are probable (`benchmarks/paths.md`).
+Paths lead through imported graphs, or else through what was extracted from documents as well.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
+from math import prod
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
-from sarag_rdf.base.types import Evidence, Excerpt, Query, RelationPath, Section
-from sarag_rdf.plugins.relation_paths.path_model import Hop
-from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Topic
+from sarag_rdf.base.sentences import sentence_spans
+from sarag_rdf.base.types import (
+    Document,
+    Evidence,
+    Excerpt,
+    PathAnswer,
+    Query,
+    RelationPath,
+    Section,
+)
+from sarag_rdf.base.words import words_of
+from sarag_rdf.graph.graph_reader import DOCUMENTS
+from sarag_rdf.graph.ontology.schema_reader import common_schema
+from sarag_rdf.graph.schema_use import SchemaInUse
+from sarag_rdf.plugins.relation_paths.path_model import (
+    THING,
+    VALUE_KINDS,
+    Hop,
+    annotated,
+    packaged_model,
+    packaged_phrases,
+)
+from sarag_rdf.plugins.relation_paths.path_words import said_words, stem_of
+from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Stated, Topic, walks
+from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
@@ -22,32 +47,150 @@ LEAST: Final = 0.8
 """Least probability of a path that is answered with; `benchmarks/paths.md` has what follows."""
 _DOCUMENTS: Final = 10
 """Documents that are cited with an answer, at most."""
+_WHICH: Final = re.compile(
+    r"\b(?:which|what) ((?!of|are|is|was|were|did|do|does)\w+)", re.IGNORECASE
+)
+"""A question for a kind of thing, in a word."""
+_WORD: Final = re.compile(r"\w+")
+_SPECIFIC: Final = frozenset(
+    "father mother son daughter brother sister grandfather grandmother grandson granddaughter "
+    "first second third last".split()
+)
+"""Words that say more than properties for parents, children, siblings and others."""
+_MAKING: Final = frozenset(
+    packaged_model().content("direct produce write compose perform paint design edit publish star")
+)
+"""Stems of words that say more than a property for all who made something."""
+_QUOTED: Final = 6
+"""Statements that are quoted with an answer, at most."""
 _HOMONYMS: Final = 5
 """Things with the name of the topic that are followed beside it, at most."""
 
 
 def lookup(view: GraphView, query: Query) -> Found | None:
-    """The answer of the best path through imported graphs that is probable enough.
+    """The answer of the best path that is probable enough.
 
     A path starts at one name and does not say when its statements held: a question that names
     several things or none, or is about a time, is not looked up. All things of the name answer.
+    What kind of thing is asked for need not be said by the path, if the answer is one.
     """
-    search = PathSearch(view, Paths(imported=True, least=LEAST, limit=_DOCUMENTS))
-    if query.at or not search.in_use.parts:
+    if query.at:
         return None
     text, marks = MARKED.subn(r"\1", query.text)
-    names = len(named_spans(view.names, text, ProperNames(view)))
-    if names > 1 or not (names or marks):
+    spans = named_spans(view.names, text, ProperNames(view))
+    if len(spans) > 1 or not (spans or marks):
         return None
-    topics, paths = search.find(query.text)
-    if not paths or not paths[0].answers:
-        return None
-    best = paths[0]
-    hops = tuple(Hop(*hop) for hop in best.hops)
-    others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
-    alike = (search.follow_hops(topic, hops) for topic in others)
-    chosen = [best, *(path for path in alike if path.answers)]
-    return looked_up(search, query, topics, chosen, paths[1:], "paths")
+    found, which = _found(view, query, query.text), _WHICH.search(query.text)
+    if found is None and which and which[1].lower() not in packaged_model().not_asked:
+        rest = f"{query.text[: which.start()]}what{query.text[which.end() :]}"
+        found = _found(view, query, rest, which[1])
+    return found
+
+
+def _searches(view: GraphView, question: str) -> Iterator[PathSearch]:
+    """Through imported graphs; through all, if documents could state what is asked.
+
+    Documents change, and then all paths are read again: the words of ontologies say sooner that
+    none is probable.
+    """
+    imported = PathSearch(view, Paths(imported=True, least=LEAST, limit=_DOCUMENTS))
+    if imported.in_use.parts:
+        yield imported
+    if any(part.name == DOCUMENTS for part in view.reader.parts):
+        text, marks = MARKED.subn("", question)
+        if not marks:
+            [((begin, end), _)] = named_spans(view.names, text, ProperNames(view))
+            text = text[:begin] + text[end:]
+        words = packaged_model().content(text)
+        if words and view.derived(_words).issuperset(words):
+            yield PathSearch(view, Paths(least=LEAST, limit=_DOCUMENTS))
+
+
+def _words(view: GraphView) -> frozenset[str]:
+    """The stems of all words in which a question may say what documents state.
+
+    Those of the ontology and its phrases, in use or not: nothing that grows with the documents is
+    read.
+    """
+    ontology, model = SchemaInUse(view.reader).ontology, packaged_model()
+    said = said_words(ontology.properties, common_schema().properties).values()
+    phrases = chain.from_iterable(
+        texts for known in (annotated(view.reader), packaged_phrases()) for texts in known.values()
+    )
+    classes = (class_.label for class_ in ontology.classes.values())
+    names = model.content(" ".join((*phrases, *classes, *VALUE_KINDS, THING)))
+    return frozenset(names).union(map(stem_of, chain.from_iterable(said)))
+
+
+def _found(view: GraphView, query: Query, question: str, kind: str = "") -> Found | None:
+    """What answers a question, which is the query or says the same without the kind of thing."""
+    for search in _searches(view, question):
+        topics, paths = search.find(question)
+        if not paths or not paths[0].answers:
+            continue
+        best = paths[0]
+        hops = tuple(Hop(*hop) for hop in best.hops)
+        others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
+        alike = (search.follow_hops(topic, hops) for topic in others)
+        chosen = _as_asked(search, topics[0].question, [best, *alike])
+        if kind:
+            chosen = _of_kind(search, kind, chosen)
+        if chosen:
+            return looked_up(search, query, topics, chosen, paths[1:], "paths")
+    return None
+
+
+def _of_kind(search: PathSearch, kind: str, paths: Sequence[RelationPath]) -> list[RelationPath]:
+    """The paths with the answers that are called so, or are instances of a class called so."""
+    classes = search.view.derived(AskedClasses)
+    named = frozenset(chain.from_iterable(classes.named(kind.lower()).values()))
+    stems = set(search.model.content(kind))
+    chosen = []
+    for path in paths:
+        instances = classes.instances({answer.iri for answer in path.answers} - {""}, named)
+        answers = tuple(
+            answer
+            for answer in path.answers
+            if answer.iri in instances or stems.issubset(search.model.content(answer.name))
+        )
+        if answers:
+            chosen.append(replace(path, answers=answers))
+    return chosen
+
+
+def _as_asked(
+    search: PathSearch, question: str, paths: Sequence[RelationPath]
+) -> list[RelationPath]:
+    """The paths with the answers of which something says all that the question does.
+
+    One of the parents is the mother, and one of the creators the director. Such a word is to be in
+    the labels of a path, or else in the documents that state it.
+    """
+    schema, stated = search.index.schema, search.stated(paths)
+    chosen = []
+    for path in paths:
+        hops = [Hop(*hop) for hop in path.hops]
+        labels = (
+            label
+            for hop in hops
+            for label in (schema.names[hop.predicate], *schema.phrases.get(hop.start, ()))
+        )
+        needed = _specific(question) - _specific(" ".join(labels))
+        said = (
+            _specific(" ".join(stated[triple].text for triple in walk if triple in stated))
+            for walk in walks(path)
+        )
+        pairs = zip(path.answers, said, strict=True)
+        if answers := tuple(answer for answer, own in pairs if needed <= own):
+            chosen.append(replace(path, answers=answers))
+    return chosen
+
+
+def _specific(text: str) -> frozenset[str]:
+    """The words of a text that say more than properties do."""
+    words = {word.removesuffix("s") for word in _WORD.findall(text.casefold())}
+    making = _MAKING.intersection(packaged_model().content(text))
+    return _SPECIFIC.intersection(words) | making
 
 
 def looked_up(
@@ -60,24 +203,65 @@ def looked_up(
 ) -> Found:
     """The ends of the chosen paths, with the documents of the entities on them.
 
-    These are the pages of imported entities, or else the documents that describe them. `name` is
-    that of the context.
+    These are the sentences that state the path and the pages of imported entities, or else the
+    documents that describe them. `name` is that of the context. The answer is as probable as the
+    path and, of the least certain end, all statements that lead there.
     """
-    best = chosen[0]
+    best, stated = chosen[0], search.stated(chosen)
     retrieved = search.retrieved(query, topics, tuple(chosen))
     retrieved = replace(retrieved, paths=(*chosen, *others))
     answers = [answer for path in chosen for answer in path.answers]
     on_path = {path.topic for path in chosen}.union(
         iri for answer in answers for iri in (*answer.nodes, answer.iri)
     )
+    ways = [
+        [stated[triple] for triple in walk if triple in stated]
+        for walk in chain.from_iterable(map(walks, chosen))
+    ]
+    texts = defaultdict[str, list[str]](list)
+    for statement in dict.fromkeys(chain.from_iterable(ways)):
+        texts[statement.document].append(statement.text)
     ranked_documents = (ranked for ranked in retrieved.documents if ranked.entity)
     reached = [ranked.document for ranked in ranked_documents if ranked.document.text]
-    pages = [document for document in reached if document.iri in on_path]
-    excerpts = {f"D{n}": Excerpt.whole(page) for n, page in enumerate(pages or reached, start=1)}
+    pages = [document for document in reached if document.iri in on_path.union(texts)]
+    excerpts = {
+        f"D{number}": _stating(page, texts[page.iri])
+        for number, page in enumerate(pages or reached, start=1)
+    }
     section = Section("", excerpts, ())
     return Found(
-        tuple(dict.fromkeys(answer.name for answer in answers)),
-        f"{best.text} ({best.topic_name})",
-        best.probability,
+        _names(answers),
+        f"{best.text} ({best.topic_name}){_statements(excerpts, ways)}",
+        round(best.probability * min(prod(each.confidence for each in way) for way in ways), 4),
         Evidence(retrieved, measured((section,) if excerpts else (), name)),
     )
+
+
+def _stating(document: Document, statements: Sequence[str]) -> Excerpt:
+    """The sentence with the most words of each statement; all of a document that makes none."""
+    if not statements:
+        return Excerpt.whole(document)
+    language, text = document.language, document.text
+    sentences = {span: words_of(text[slice(*span)], language) for span in sentence_spans(text)}
+    wanted = [words_of(statement, language) for statement in statements]
+    best = {max(sentences, key=lambda span: len(sentences[span] & words)) for words in wanted}
+    return Excerpt(document, tuple(sorted(best)))
+
+
+def _statements(excerpts: Mapping[str, Excerpt], ways: Sequence[Sequence[Stated]]) -> str:
+    """Some of the statements of documents on the way to each answer, with the documents' labels."""
+    labels = {excerpt.document.iri: label for label, excerpt in excerpts.items()}
+    several = [
+        f"{statement.text} {labels[statement.document]}"
+        for statement in dict.fromkeys(chain.from_iterable(ways))
+        if statement.document in labels
+    ]
+    more = ["..."] if len(several) > _QUOTED else []
+    return f": {'; '.join((*several[:_QUOTED], *more))}" if several else ""
+
+
+def _names(answers: Sequence[PathAnswer]) -> tuple[str, ...]:
+    """Each name once; not "1938-01" beside "1938-01-31"."""
+    names = tuple(dict.fromkeys(answer.name for answer in answers))
+    dates = [answer.name for answer in answers if not answer.iri]
+    return tuple(name for name in names if not any(d.startswith(f"{name}-") for d in dates))

@@ -7,12 +7,13 @@ which questions say them.
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +36,17 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     PathSchema,
     read_schema,
 )
+from sarag_rdf.plugins.relation_paths.path_words import Asking, in_any_place
 from sarag_rdf.retrieval.view import GraphView
 
 
 def reader_of(view: GraphView, *, is_imported: bool) -> GraphReader:
     """What paths lead through: all that is read, or the imported graphs among it."""
     return view.reader.imported if is_imported else view.reader
+
+
+_AGENT: Final = re.compile(r"(?<=\w\w\w)(?:er|or)$")
+"""Ends the stem of who does something: "teacher", "supervisor"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +72,6 @@ class TextGroups:
         return np.asarray(
             np.add.reduceat(self.vectors @ vectors.T, self.begins) / sizes[:, np.newaxis]
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """A question about a topic: the text around its name, and what stands for it.
-
-    `kind` is the kind of thing that the topic is, in a word, or nothing. A question that does not
-    name its topic is all `before` it.
-    """
-
-    before: str
-    topic: str = ""
-    after: str = ""
-    kind: str = ""
-
-    @property
-    def question(self) -> str:
-        """The question with what stands for the topic in place of its name."""
-        return f"{self.before}{self.topic}{self.after}"
-
-    @property
-    def is_turned(self) -> bool:
-        """Whether it asks of what the topic is something: "whose father is X"."""
-        return self.before.lower().split()[:1] == ["whose"]
 
 
 class ComparedPaths(NamedTuple):
@@ -153,9 +135,9 @@ class PathIndex:
 
     @cached_property
     def _said(self) -> list[frozenset[str]]:
-        """For each hop the stems of the words in which a question may say it."""
+        """For each hop the forms of the words in which a question may say it."""
         kinds = (self._model.content(self.schema.kinds.get(h.end, "")) for h in self.schema.hops)
-        return [own.union(kind) for own, kind in zip(self._words, kinds, strict=True)]
+        return [own.union(in_any_place(kind)) for own, kind in zip(self._words, kinds, strict=True)]
 
     @cached_property
     def _words(self) -> list[frozenset[str]]:
@@ -174,6 +156,8 @@ class PathIndex:
         self, ends: Collection[str], asking: Asking, *, hops: int, beam: int, candidates: int
     ) -> ComparedPaths:
         """The `candidates` best paths from these ends, of up to `hops` properties.
+
+        And all of one property that leave nothing open.
 
         Of more than `beam` paths of one length, those with the nearest hops are extended. All paths
         are first scored with the mean cosine of their hops in place of that of their whole phrases,
@@ -194,6 +178,9 @@ class PathIndex:
             return none
         features = self._features(paths, cosines, vectors[1:], len(words))
         best = np.argsort(-(features @ model.vector), kind="stable")[:candidates]
+        single = np.flatnonzero(paths[:, 1] < 0)
+        is_closed = self._gaps(paths[single], asking, asked)[:, 1] == 0
+        best = np.append(best, np.setdiff1d(single[is_closed], best))
         every, paths, features = self.schema.hops, paths[best], features[best]
         sequences = tuple(tuple(every[at] for at in row if at >= 0) for row in paths.tolist())
         phrases = TextGroups.of([model.texts(self.schema, p) for p in sequences], embedder.embed)
@@ -221,32 +208,30 @@ class PathIndex:
     def _gaps(self, paths: NDArray[np.int64], asking: Asking, asked: str) -> Floats:
         """The `GAPS` of paths, shape (paths, 2).
 
-        A word that occurs twice is said by two hops, as are "mother" and "father". The topic itself
-        says what kind of thing it is. The kind that is asked for is that at the end, or not said.
+        A word that occurs twice is said by two hops, as are "mother" and "father", or "taught" and
+        "teacher". The topic itself says what kind of thing it is. The kind that is asked for is
+        that at the end, or not said.
         """
         model = self._model
         kind_asked, of_topic = model.content(asked), {*model.content(asking.kind)}
-        left, right = model.content(asking.before), model.content(asking.after)
-        if left and left[-1] in of_topic:  # "the director of film X"
-            left.pop()
-        places = [*enumerate(left, start=-len(left)), *enumerate(right, start=1)]
-        alike: defaultdict[str, list[str]] = defaultdict(list)
-        for _, word in places:
-            if word not in of_topic.difference(kind_asked):
-                alike[family_of(word)].append(word)
+        words = list(asking.words(model.content))
+        alike: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
+        for _, stem, forms in words:
+            if stem not in of_topic.difference(kind_asked):
+                alike[_AGENT.sub("", family_of(stem))].append(forms)
         count, gaps = sum(map(len, alike.values())), []
         for row in paths.tolist():
             numbers = [at for at in row if at >= 0]
-            hops, words = ([of[at] for at in numbers] for of in (self._said, self._words))
+            hops, names = ([of[at] for at in numbers] for of in (self._said, self._words))
             every = frozenset[str]().union(*hops)
             unsaid = count
             for own in alike.values():
-                saying = sum(not said.isdisjoint(own) for said in hops)
-                unsaid -= min(saying, sum(word in every for word in own))
+                saying = sum(not said.isdisjoint(chain.from_iterable(own)) for said in hops)
+                unsaid -= min(saying, sum(not every.isdisjoint(forms) for forms in own))
             options = [
-                [at for at, word in places if word in own]
-                or [at for at, word in places if word in said]
-                for own, said in zip(words, hops, strict=True)
+                [word.place for word in words if not own.isdisjoint(word.forms)]
+                or [word.place for word in words if not said.isdisjoint(word.forms)]
+                for own, said in zip(names, hops, strict=True)
             ]
             unsaid += sum(not own for own in options)
             is_asked = every.intersection(kind_asked) <= hops[-1]

@@ -27,7 +27,6 @@ from sarag_rdf.base.arrays import logistic
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.sentences import STOP_WORDS
 from sarag_rdf.base.types import PropertyUse
 from sarag_rdf.base.vocab import SARAG, XSD, text_of
 from sarag_rdf.base.vocab import iri as iri_of
@@ -37,6 +36,7 @@ from sarag_rdf.graph.ontology.schema import OntologyProperty, TermNames
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language
+from sarag_rdf.plugins.relation_paths.path_words import in_any_place, said_words, turned
 
 MOST_HOPS: Final = 3
 """Hops of the longest paths."""
@@ -80,7 +80,7 @@ class Hop:
 
 
 HopSequence = tuple[Hop, ...]
-FORM: Final = "3"
+FORM: Final = "4"
 """The version of what `read_schema` makes: what another one has made is not read from a cache."""
 
 
@@ -93,7 +93,7 @@ class PathSchema:
     annotated phrases. stated: a hop -> how texts state it. joins: an end -> the ends at which the
     same entities stand, ascending; none at an end where only dates or numbers stand. packaged: a
     hop -> the phrases of the property of the packaged ontology that has its name. said: a hop ->
-    the stems of words in which questions may say it, ascending.
+    the forms of words in which questions may say it (`path_words`), ascending.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)
@@ -160,62 +160,29 @@ def read_schema(reader: GraphReader) -> PathSchema:
     known = _known({iri: names[iri] for iri in properties}, joins)
     alike = {start: start[0] + known[start[1:]] for start in fan_out if start[1:] in known}
     every = common_schema().properties
-    described = {iri: every[other] for iri, other in known.items()} | dict(
-        in_use.ontology.properties
-    )
+    own_phrases = annotated(reader)
+    worded = {start[1:] for start in (*own_phrases, *packaged_phrases())}
+    described = {
+        **{iri: OntologyProperty(iri, names[iri]) for iri in properties - worded},
+        **{iri: every[other] for iri, other in known.items()},
+        **in_use.ontology.properties,
+    }
     stated = {
         start: phrases
         for iri, own in described.items()
         for start, phrases in (("+" + iri, own.inverse_phrases), ("-" + iri, own.phrases))
     }
+    said = said_words(described, every)
     return PathSchema(
         {iri: names[iri] for iri in sorted(properties)},
         {end: names[class_].lower() for end, class_ in kinds.items()},
         fan_out,
-        {start: list(texts) for start, texts in _annotated(reader).items() if start in fan_out},
+        {start: list(texts) for start, texts in own_phrases.items() if start in fan_out},
         {start: list(texts) for start, texts in stated.items() if texts and start in fan_out},
         {end: sorted(others) for end, others in joins.items()},
         {start: list(packaged_phrases().get(name, ())) for start, name in alike.items()},
-        {start: sorted(own) for start, own in _said(described, every).items() if start in fan_out},
+        {start: sorted(said[start]) for start in fan_out if start in said},
     )
-
-
-_OF_FIRST: Final = re.compile(r"(?:is|was|are|were) (?:the|an?|one of the) ")
-"""Begins a phrase whose noun names what stands before it: "is the son of", not "was born in"."""
-_OF_SECOND: Final = re.compile(r"(?:has|had|have) ")
-
-
-def _said(
-    described: Mapping[str, OntologyProperty], packaged: Mapping[str, OntologyProperty]
-) -> dict[str, set[str]]:
-    """Hop -> the words for what it leads to, and the verbs of the property, for either end.
-
-    "Fathered" is no verb for children, since "father" is the word for the other end.
-    """
-    inverses: defaultdict[str, list[OntologyProperty]] = defaultdict(list)
-    for own in {own.iri: own for own in (*packaged.values(), *described.values())}.values():
-        if own.inverse:
-            inverses[own.inverse].append(own)
-            inverses[own.iri] += filter(None, [packaged.get(own.inverse)])
-    said: dict[str, set[str]] = {}
-    for iri, own in described.items():
-        names = {"+": [own.label, *own.alternatives], "-": list[str]()}
-        for inverse in inverses[own.iri]:
-            names["-"] += [inverse.label, *inverse.alternatives]
-        verbs: list[str] = []
-        for phrases, first, second in ((own.phrases, "-", "+"), (own.inverse_phrases, "+", "-")):
-            for phrase in phrases:
-                is_name = _OF_FIRST.match(phrase), _OF_SECOND.match(phrase)
-                of_first, of_second = names[first], names[second]
-                (of_first if is_name[0] else of_second if is_name[1] else verbs).append(phrase)
-        stems = {sign: _stems(texts) for sign, texts in names.items()}
-        for sign, other in ("+-", "-+"):
-            said[sign + iri] = stems[sign] | (_stems(verbs, STOP_WORDS) - stems[other])
-    return said
-
-
-def _stems(texts: Iterable[str], stop: Container[str] = ()) -> set[str]:
-    return set(stems_of(" ".join(texts), "en", stop))
 
 
 def _known(names: Mapping[str, str], joins: Container[str]) -> dict[str, str]:
@@ -266,7 +233,7 @@ def _kinds(in_use: SchemaInUse, uses: Mapping[str, Sequence[PropertyUse]]) -> di
     return kinds
 
 
-def _annotated(reader: GraphReader) -> dict[str, list[str]]:
+def annotated(reader: GraphReader) -> dict[str, list[str]]:
     """The phrases that ontologies and graphs bring along, English ones if there are any."""
     phrases_of: defaultdict[str, set[Any]] = defaultdict(set)
     for property_, annotation, phrase, _ in reader.select_provenance("path-phrases"):
@@ -439,24 +406,21 @@ class PathModel:
 
     def names(self, schema: PathSchema, hop: Hop) -> tuple[str, ...]:
         """Phrases for what a hop leads to: annotated or packaged ones, or else one of the label."""
-        if annotated := _annotated_or_packaged(schema, hop):
-            return annotated
+        if own := _annotated_or_packaged(schema, hop):
+            return tuple(own)
         kinds, label = _plural(schema.kinds.get(hop.end, THING)), schema.names[hop.predicate]
-        own = self._of_label(label, kinds, is_inverse=hop.is_inverse)
-        return own, *schema.packaged.get(hop.start, ())
+        name = self._of_label(label, kinds, is_inverse=hop.is_inverse)
+        return name, *schema.packaged.get(hop.start, ())
 
     def words_for(self, schema: PathSchema, hop: Hop) -> frozenset[str]:
-        """The stems of the words in which a question may say a hop, without the kind at its end.
-
-        A label names what the property leads to, unless it is a verb: not what it comes from.
-        """
-        *_, last = ["", *schema.names[hop.predicate].split()]
-        if hop.is_inverse and last not in self.prepositions:
-            annotated = _annotated_or_packaged(schema, hop)
-            names = annotated or tuple(schema.packaged.get(hop.start, ()))
-        else:
-            names = self.names(schema, hop)
-        return frozenset(schema.said.get(hop.start, ())).union(self.content(" ".join(names)))
+        """The forms of words in which a question may say a hop, without the kind at its end."""
+        own, others = (
+            self.content(
+                " ".join(_annotated_or_packaged(schema, one) or schema.packaged.get(one.start, ()))
+            )
+            for one in (hop, hop.reverse)
+        )
+        return frozenset((*schema.said.get(hop.start, ()), *in_any_place(own), *turned(others)))
 
     def noun_phrase(self, schema: PathSchema, hop: Hop) -> str:
         """The first phrase of a hop that asks nothing: ``directors of``, not ``who directed``."""
@@ -514,7 +478,7 @@ class PathModel:
         return text
 
 
-def _annotated_or_packaged(schema: PathSchema, hop: Hop) -> tuple[str, ...]:
+def _annotated_or_packaged(schema: PathSchema, hop: Hop) -> Sequence[str]:
     return tuple(schema.phrases.get(hop.start) or packaged_phrases().get(hop.start, ()))
 
 

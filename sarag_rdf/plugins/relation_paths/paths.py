@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from pyoxigraph import Literal, NamedNode
@@ -38,7 +38,7 @@ from sarag_rdf.base.types import (
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
-from sarag_rdf.plugins.relation_paths.path_index import Asking, ComparedPaths, PathIndex, reader_of
+from sarag_rdf.plugins.relation_paths.path_index import ComparedPaths, PathIndex, reader_of
 from sarag_rdf.plugins.relation_paths.path_model import (
     MOST_HOPS,
     THING,
@@ -47,6 +47,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     packaged_model,
     read_model,
 )
+from sarag_rdf.plugins.relation_paths.path_words import Asking
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.network import ABOUT, DESCRIBES
 from sarag_rdf.retrieval.retriever import (
@@ -145,6 +146,18 @@ class RankedPath:
     gaps: tuple[float, float] = (1.0, 1.0)
 
 
+_Triple = tuple[str, str, str]
+"""Subject, property and object of a statement, or the text of a date or number."""
+
+
+class Stated(NamedTuple):
+    """What a document says of a statement, and how certain it is that it says so."""
+
+    confidence: float
+    text: str
+    document: str
+
+
 class PathSearch:
     """The paths of one graph, with the vectors of their phrases."""
 
@@ -169,15 +182,19 @@ class PathSearch:
     def find(self, question: str) -> tuple[list[Topic], tuple[RelationPath, ...]]:
         """What a question is about, and its paths: first those that were followed."""
         topics, options = self.topics(question), self._options
-        followed: list[RelationPath] = []
-        others: list[RelationPath] = []
-        for number, path in enumerate(self.ranked(topics)[: max(TRIED, options.ranked)]):
-            relation_path = self._described(path)
-            is_likely = relation_path.probability >= options.least
-            if is_likely and number < TRIED and len(followed) < options.followed:
-                relation_path = self.follow(path)
-            (followed if relation_path.answers else others).append(relation_path)
-        return topics, (*followed, *others)[: max(options.ranked, len(followed))]
+        ranked = self.ranked(topics)
+        is_likely = [self.model.probability(p.score, p.gaps) >= options.least for p in ranked]
+        tried: dict[int, RelationPath] = {}
+        followed: list[int] = []
+        for number in np.flatnonzero(is_likely)[:TRIED].tolist():
+            if len(followed) == options.followed:
+                break
+            tried[number] = self.follow(ranked[number])
+            if tried[number].answers:
+                followed.append(number)
+        others = [number for number in range(len(ranked)) if number not in followed]
+        shown = [*followed, *others][: max(options.ranked, len(followed))]
+        return topics, tuple(tried.get(n) or self._described(ranked[n]) for n in shown)
 
     # Topics
 
@@ -323,6 +340,22 @@ class PathSearch:
 
     # Documents
 
+    def stated(self, paths: Sequence[RelationPath]) -> dict[_Triple, Stated]:
+        """What documents say of the statements on paths, of several the most certain.
+
+        Statements of imported graphs stand in no document.
+        """
+        triples = {triple for path in paths for walk in walks(path) for triple in walk}
+        reader, found = self.view.reader, dict[_Triple, Stated]()
+        subjects = {subject for subject, _, _ in triples}
+        for row in reader.select_provenance_for("typed-statements", subjects):
+            _, subject, property_, object_, _, text, confidence, document = row
+            triple = subject.value, property_.value, object_.value.removesuffix(_MIDNIGHT)
+            own = Stated(float(confidence.value), text.value, document.value)
+            if triple in triples:
+                found[triple] = max(own, found.get(triple, own))
+        return found
+
     def retrieved(
         self, query: Query, topics: Sequence[Topic], paths: tuple[RelationPath, ...]
     ) -> Retrieved:
@@ -360,7 +393,7 @@ class PathSearch:
             ],
         )
         result = options.result(view, query, documents, explanation)
-        names = {**result.names, **self._sentences(result)}
+        names = {**result.names, **self._sentences(result, paths)}
         return replace(result, paths=paths, problem=problem, names=names)
 
     def problem(self, topics: Sequence[Topic], paths: Sequence[RelationPath]) -> str:
@@ -391,20 +424,38 @@ class PathSearch:
             best[document] = min(several, key=lambda iri: (-several[iri], iri))
         return amounts, best
 
-    def _sentences(self, result: Retrieved) -> dict[str, str]:
-        """Statement -> its words, for those of chains that no relationship has a text for."""
-        names, labels = result.names, self.index.schema.names
+    def _sentences(self, result: Retrieved, paths: Sequence[RelationPath]) -> dict[str, str]:
+        """Statement -> its text in a document, or else its words, for those of chains."""
+        names, labels, stated = result.names, self.index.schema.names, self.stated(paths)
         sentences = {}
         for step in (step for entity in result.entities for step in entity.chain):
             triple = statement_of(step.relationship)
             if triple and step.relationship not in names:
                 words = names.get(triple[0]), labels.get(triple[1]), names.get(triple[2])
-                sentences[step.relationship] = " ".join(filter(None, words))
+                in_words = " ".join(filter(None, words))
+                sentences[step.relationship] = stated[triple].text if triple in stated else in_words
         return sentences
 
 
 def _packaged_index(view: GraphView, is_imported: bool) -> PathIndex:
     return PathIndex(view, packaged_model(), is_imported=is_imported)
+
+
+def _nodes(path: RelationPath, answer: PathAnswer) -> list[str]:
+    """The entities on a path to an answer and its end, or both its ends if no others are known."""
+    nodes = [path.topic, *answer.nodes, answer.iri or answer.name]
+    return nodes if len(nodes) == len(path.hops) + 1 else [path.topic, nodes[-1]]
+
+
+def walks(path: RelationPath) -> Iterator[list[_Triple]]:
+    """The statements that lead to each answer of a path."""
+    for answer in path.answers:
+        yield [
+            (target, property_, origin) if is_inverse else (origin, property_, target)
+            for (origin, target), (property_, is_inverse) in zip(
+                pairwise(_nodes(path, answer)), path.hops, strict=False
+            )
+        ]
 
 
 def _chains(
@@ -413,9 +464,7 @@ def _chains(
     """Entity -> the steps from a topic to it, for the answers of paths and what is between."""
     for path in reversed(paths):
         for answer in path.answers:
-            nodes = [path.topic, *answer.nodes, answer.iri]
-            if len(nodes) != len(path.hops) + 1:
-                nodes = [path.topic, answer.iri]
+            nodes = _nodes(path, answer)
             if not answer.iri:  # a date or number, which is no node
                 nodes.pop()
             steps: list[Step] = []
