@@ -863,6 +863,11 @@ LIVES = (
         ("Which place was the teacher of Ada born in?", "Ulm", 0.45, ["a.txt", "b.txt"]),
         ("Can you tell me who the teacher of Ada was?", "Fay", 0.9, ["a.txt"]),
         ("Who taught the teacher of Ada?", "", 0, []),
+        ("What Ada film is Noon?", "", 0, []),
+        ("Which noon did the teacher of somebody direct?", "", 0, []),
+        ("What did the director Ida make?", "Noon", 0.9, ["c.txt"]),
+        ("Who directed the play Noon?", "Ida", 0.9, ["c.txt"]),
+        ("Who did Fay teach?", "Ada", 0.9, ["a.txt"]),
     ],
 )
 def test_documents_answer_with_the_certainty_of_what_they_state(

@@ -76,18 +76,26 @@ def lookup(view: GraphView, query: Query) -> Found | None:
     """
     if query.at:
         return None
-    text, marks = MARKED.subn(r"\1", query.text)
-    spans = named_spans(view.names, text, ProperNames(view))
-    if len(spans) > 1 or not (spans or marks):
-        return None
     found, which = _found(view, query, query.text), _WHICH.search(query.text)
-    if found is None and which and which[1].lower() not in packaged_model().not_asked:
+    if found is None and which and which[1] not in packaged_model().not_asked:
         rest = f"{query.text[: which.start()]}what{query.text[which.end() :]}"
         found = _found(view, query, rest, which[1])
     return found
 
 
-def _searches(view: GraphView, question: str) -> Iterator[PathSearch]:
+def _unnamed(view: GraphView, question: str) -> str | None:
+    """A question without the one thing that it names; None if it names another number."""
+    text, marks = MARKED.subn(r"\1", question)
+    spans = named_spans(view.names, text, ProperNames(view))
+    if len(spans) > 1 or not (spans or marks):
+        return None
+    if marks:
+        return MARKED.sub("", question)
+    [((begin, end), _)] = spans
+    return text[:begin] + text[end:]
+
+
+def _searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
     """Through imported graphs; through all, if documents could state what is asked.
 
     Documents change, and then all paths are read again: the words of ontologies say sooner that
@@ -97,11 +105,7 @@ def _searches(view: GraphView, question: str) -> Iterator[PathSearch]:
     if imported.in_use.parts:
         yield imported
     if any(part.name == DOCUMENTS for part in view.reader.parts):
-        text, marks = MARKED.subn("", question)
-        if not marks:
-            [((begin, end), _)] = named_spans(view.names, text, ProperNames(view))
-            text = text[:begin] + text[end:]
-        words = packaged_model().content(text)
+        words = packaged_model().content(unnamed)
         if words and view.derived(_words).issuperset(words):
             yield PathSearch(view, Paths(least=LEAST, limit=_DOCUMENTS))
 
@@ -124,7 +128,8 @@ def _words(view: GraphView) -> frozenset[str]:
 
 def _found(view: GraphView, query: Query, question: str, kind: str = "") -> Found | None:
     """What answers a question, which is the query or says the same without the kind of thing."""
-    for search in _searches(view, question):
+    unnamed = _unnamed(view, question)
+    for search in _searches(view, unnamed) if unnamed else ():
         topics, paths = search.find(question)
         if not paths or not paths[0].answers:
             continue

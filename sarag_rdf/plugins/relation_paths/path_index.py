@@ -216,8 +216,8 @@ class PathIndex:
         kind_asked, of_topic = model.content(asked), {*model.content(asking.kind)}
         words = list(asking.words(model.content))
         alike: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-        for _, stem, forms in words:
-            if stem not in of_topic.difference(kind_asked):
+        for _, stem, forms, is_needed in words:
+            if is_needed and stem not in of_topic.difference(kind_asked):
                 alike[_AGENT.sub("", family_of(stem))].append(forms)
         count, gaps = sum(map(len, alike.values())), []
         for row in paths.tolist():

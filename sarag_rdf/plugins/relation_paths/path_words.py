@@ -34,6 +34,9 @@ _VERB: Final = re.compile(
 _VERB_OR_NAME: Final = re.compile(r"\w+[^\Ws]s")
 """A label that may be either: "follows", "awards"."""
 
+_APPOSITION: Final = re.compile(r"\bthe \w+\s*$", re.IGNORECASE)
+"""Ends the text before a name that is told what it is of."""
+
 
 def in_any_place(stems: Iterable[str]) -> set[str]:
     """All forms but the last, for words of phrases that are meant for one direction."""
@@ -78,15 +81,8 @@ def said_words(
             for phrase in phrases:
                 _say_phrase(phrase, first, second)
         either = to_object | to_subject if own.is_symmetric else set[str]()
-        said["+" + iri] = to_object - _names_as_verbs(to_subject) | either
-        said["-" + iri] = to_subject - _names_as_verbs(to_object) | either
+        said["+" + iri], said["-" + iri] = to_object | either, to_subject | either
     return said
-
-
-def _names_as_verbs(said: set[str]) -> set[str]:
-    """Who "fathered" is a father: it is no verb for children, whom "X's father" does not name."""
-    names = {form for form in said if f"{form}<" in said}
-    return in_any_place(names) - names
 
 
 def _say_label(label: str, first: set[str], second: set[str]) -> None:
@@ -130,25 +126,30 @@ def _stems(text: str, stop: Container[str] = ()) -> set[str]:
 
 
 class AskedWord(NamedTuple):
-    """A word of a question, its distance from the topic in words, negative before it, and forms."""
+    """A word of a question, its distance from the topic in words, negative before it, and forms.
+
+    One that is not needed may say what the topic is: "the director X".
+    """
 
     place: int
     stem: str
     forms: tuple[str, ...]
+    is_needed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Asking:
     """A question about a topic: the text around its name, and what stands for it.
 
-    `kind` is the kind of thing that the topic is, in a word, or nothing. A question that does not
-    name its topic is all `before` it.
+    `kind` is the kind of thing that the topic is, in a word, or nothing; with `is_owner` its name
+    has an "'s". A question that does not name its topic is all `before` it.
     """
 
     before: str
     topic: str = ""
     after: str = ""
     kind: str = ""
+    is_owner: bool = False
 
     @property
     def question(self) -> str:
@@ -171,16 +172,21 @@ class Asking:
             is_next = False
         for place, (stem, is_passive) in enumerate(left, start=-len(left)):
             forms: tuple[str, ...] = (stem, stem + (">" if is_passive else "<"))
+            is_of_topic = False
             if not self.topic:
                 forms = tuple(in_any_place([stem]))
-            elif is_next and place == -1:  # "who follows X"
-                forms = forms[1:]
-            yield AskedWord(place, stem, forms)
+            elif is_next and place == -1:
+                is_of_topic = _APPOSITION.search(self.before) is not None
+                if not is_of_topic:  # "who follows X"
+                    forms = forms[1:]
+            yield AskedWord(place, stem, forms, not is_of_topic)
         by_whom = self.before.lower().split()[:1] == ["by"]
         for place, (stem, is_passive) in enumerate(right, start=1):
             forms = (stem, stem + ("<" if is_passive or by_whom else ">"))
             if place == len(right) and self._is_of:
                 forms = (*turned([stem]), stem + ">")
+            elif self.is_owner and place < max(2, len(right)):  # "X's father", "X's teacher born"
+                forms = (stem,)
             yield AskedWord(place, stem, forms)
 
     @property

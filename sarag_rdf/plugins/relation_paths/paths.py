@@ -9,6 +9,7 @@ Generation"; the score is a linear model over `FEATURES`.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -70,6 +71,8 @@ _ABOUT, _DESCRIBES = 1.0, 0.5
 """The share of an entity's activation that a document about it gets, and one that describes it."""
 _MIDNIGHT: Final = "T00:00:00Z"
 """The end of dates in Wikibase's RDF."""
+_OWNER: Final = re.compile(r"['\u2019](?:s?\s?)$")
+"""Ends a name of which something is named, with the character after it."""
 _BETWEEN: Final = 0.5
 """The activation of the entities between a topic and an answer, which has 1."""
 
@@ -237,13 +240,14 @@ class PathSearch:
         owner = "" if text[end : end + 1] in "'’" else "'s"  # which the span of a name may include
         before = self._spelled_out(text[:begin])
         after = self._spelled_out(owner + text[end:]).removeprefix(owner)
+        is_owner = _OWNER.search(text, begin, end + 1) is not None
         topics = []
         for seed in seeds:
             own = frozenset(ends[seed.node] & index.schema.joins.keys())
             kind = index.schema.kind(own)
             asking = Asking(before)
             if span is not None:
-                asking = Asking(before, index.start(kind or THING), after, kind)
+                asking = Asking(before, index.start(kind or THING), after, kind, is_owner)
             topics.append(Topic(seed, labels.get(seed.node, (seed.node,))[0], own, asking))
         return topics
 
