@@ -135,7 +135,7 @@ BUDGETS: dict[str, int] = {
     "plugins.backup": 868,
     "plugins.evaluation": 5636,
     "plugins.contradictions": 352,
-    "plugins.demo": 88,
+    "plugins.demo": 97,
     "plugins.languages": 97,
     "plugins.learned": 881,
     "plugins.link_candidates": 383,

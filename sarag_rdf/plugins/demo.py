@@ -20,6 +20,8 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.picture.drawing import activation_html, write_activation_png
 
 QUESTIONS = ("ex-07__2hop", "ex-13__3hop", "ex-16__4hop")
+ASKED = "Where was the doctoral supervisor of Ludwig Boltzmann born?"
+"""A question that the statements of the graph answer, without a model."""
 
 
 @click.command(epilog="Example:  sarag demo my-demo")
@@ -29,8 +31,9 @@ QUESTIONS = ("ex-07__2hop", "ex-13__3hop", "ex-16__4hop")
 def command(folder: Path) -> int:
     """Index 44 short documents, ask three multi-hop questions, and draw the activation.
 
-    The graph and the pictures are written into FOLDER. No key and no language model is needed; if
-    OPENAI_BASE_URL names an endpoint, its model writes an answer to each question, too.
+    A fourth question is answered from the statements of the graph. The graph and the pictures are
+    written into FOLDER. No key and no language model is needed; if OPENAI_BASE_URL names an
+    endpoint, its model writes an answer to each of the three questions, too.
     """
     begun = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
@@ -48,6 +51,9 @@ def command(folder: Path) -> int:
             (folder / f"activation-{number}.html").write_text(activation_html(found), "utf-8")
             write_activation_png(found, folder / f"activation-{number}.png")
             answer(kg, questions[identifier], with_model=endpoint is not None)
+        click.echo(f"\n{'=' * 20} a question that statements answer {'=' * 20}")
+        click.echo(f"{ASKED}\n")
+        show_answer(kg.ask(ASKED), explain=False)
         with (folder / "graph.ttl").open("wb") as stream:
             kg.export("turtle", stream)
     click.echo(f"\ndone in {time.monotonic() - begun:.0f} s; written to {folder}/:")
@@ -56,16 +62,19 @@ def command(folder: Path) -> int:
     )
     if endpoint is None:
         click.echo(
-            "\nNo language model was asked. To have one answer, name an endpoint and run it again:"
+            "\nNo language model was asked. To have one answer the three questions, name an endpoint "
+            "and run it again:"
             "\n  export OPENAI_BASE_URL=http://localhost:8080/v1"
         )
     program = Path(sys.executable).parent / "sarag"
     sarag = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else "sarag"
     question = "Who founded the college of Isaac Newton?"
+    asked = "Which river flows through the birthplace of Marie Curie?"
     query = "SELECT ?name { ?e a sarag:Person ; skos:prefLabel ?name }"
     click.echo(f"""
 Next:
   {sarag} search "{question}" --kg {folder / "kg"} --explain
+  {sarag} ask "{asked}" --kg {folder / "kg"}
   {sarag} query "{query}" --kg {folder / "kg"}
   {sarag} index YOUR_FOLDER --kg kg""")
     return 0
