@@ -62,8 +62,8 @@ def command(folder: Path) -> int:
     )
     if endpoint is None:
         click.echo(
-            "\nNo language model was asked. To have one answer the three questions, name an endpoint "
-            "and run it again:"
+            "\nNo language model was asked. To have one answer the three questions, name an "
+            "endpoint and run it again:"
             "\n  export OPENAI_BASE_URL=http://localhost:8080/v1"
         )
     program = Path(sys.executable).parent / "sarag"

@@ -899,6 +899,10 @@ def test_words_that_no_ontology_has_are_not_looked_up_in_documents(
             context.setattr(path_index, "read_schema", None)
             assert kg.ask("Where did Ada buy a coat?").outcome == "evidence"
         assert kg.ask("When was Ada born?").outcome == "answered"
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(LIVES[0], "a", "a.txt")], extractor=CapitalExtractor())
+        monkeypatch.setattr(path_index, "read_schema", None)
+        assert kg.ask("When was Ada born?").outcome == "evidence", "nothing is typed"
 
 
 def test_all_things_of_one_name_answer_and_other_questions_are_not_looked_up(

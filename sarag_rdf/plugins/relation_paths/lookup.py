@@ -96,7 +96,7 @@ def _unnamed(view: GraphView, question: str) -> str | None:
 
 
 def _searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
-    """Through imported graphs; through all, if documents could state what is asked.
+    """Through imported graphs; through all, if statements of documents could say what is asked.
 
     Documents change, and then all paths are read again: the words of ontologies say sooner that
     none is probable.
@@ -106,7 +106,8 @@ def _searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
         yield imported
     if any(part.name == DOCUMENTS for part in view.reader.parts):
         words = packaged_model().content(unnamed)
-        if words and view.derived(_words).issuperset(words):
+        is_sayable = words and view.derived(_words).issuperset(words)
+        if is_sayable and list(view.reader.select_provenance("typed-relationship")):
             yield PathSearch(view, Paths(least=LEAST, limit=_DOCUMENTS))
 
 
