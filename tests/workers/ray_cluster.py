@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,8 +48,12 @@ class Cluster:
 
     @property
     def env(self) -> dict[str, str]:
-        """The environment of nodes and of programs that use them, with the cluster's token."""
+        """The environment of nodes and of programs that use them, with the cluster's token.
+
+        A killed program's actors stay for two seconds, in case that it connects again.
+        """
         return {
+            "RAY_CLIENT_RECONNECT_GRACE_PERIOD": "2",
             "RAY_AUTH_MODE": "token",
             "RAY_AUTH_TOKEN": self.token,
             "RAY_USAGE_STATS_ENABLED": "0",
@@ -80,31 +84,32 @@ class Cluster:
             *("--head", f"--port={self.port}", f"--ray-client-server-port={self.client_port}"),
             *("--include-dashboard=false", f"--temp-dir={self.folder}"),
         )
-        self._wait(1)
+        self._until(lambda: _answers(self.port))
 
     def add_node(self) -> None:
         self.start(f"--address={_HOST}:{self.port}")
-        self._wait(2)
 
-    def _wait(self, nodes: int) -> None:
-        """Wait until the client server answers, and so many nodes are alive."""
-        end = time.monotonic() + _PATIENCE
+    def wait(self) -> None:
+        """Wait until the client server answers, and all nodes are alive."""
         text = (
             f"import ray; ray.init('{self.address}', logging_level=50, log_to_driver=False)\n"
-            f"assert sum(node['Alive'] for node in ray.nodes()) == {nodes}"
+            f"assert sum(node['Alive'] for node in ray.nodes()) == {len(self.nodes)}"
         )
-        said = "no answer"
-        while True:
-            if _answers(self.port) and _answers(self.client_port):
-                done = subprocess.run(
-                    [sys.executable, "-c", text], env=environment(**self.env), capture_output=True
-                )
-                if done.returncode == 0:
-                    return
-                said = done.stderr.decode()
-            assert time.monotonic() < end, said
-            assert all(node.poll() is None for node in self.nodes)
+        command = [sys.executable, "-c", text]
+        env = environment(**self.env)
+        self._until(lambda: _answers(self.client_port))
+        self._until(lambda: subprocess.run(command, env=env, capture_output=True).returncode == 0)
+
+    def _until(self, condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + _PATIENCE
+        while not condition():
+            assert time.monotonic() < end, self._output()
+            assert all(node.poll() is None for node in self.nodes), self._output()
             time.sleep(0.2)
+
+    def _output(self) -> list[str]:
+        """What the nodes have written."""
+        return [path.read_text() for path in sorted(self.folder.glob("node*"))]
 
     def kill(self, number: int) -> None:
         """Kill all processes of a node."""
@@ -138,6 +143,7 @@ def cluster() -> Iterator[Cluster]:
         try:
             nodes.start_head()
             nodes.add_node()
+            nodes.wait()
             yield nodes
         finally:
             for number in range(len(nodes.nodes)):

@@ -51,10 +51,10 @@ class Scripted:
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         for document in documents:
-            time.sleep(self.seconds)
             before = extracted(self.notes)
             with self.notes.open("a") as file:
                 file.write(f"{os.getpid()} {document.title}\n")
+            time.sleep(self.seconds)
             until(lambda: len(processes(self.notes)) >= self.together)
             title = document.title
             if title in self.kills or (title in self.kills_once and not before[title]):

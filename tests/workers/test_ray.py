@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,11 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return content(folder / "kg")
 
 
-def run(folder: Path, nodes: Cluster, **faults: Any) -> list[str]:
+def run(
+    folder: Path, nodes: Cluster, env: Mapping[str, str] | None = None, **faults: Any
+) -> list[str]:
     """The lines that the program prints: the number of sources, then problems or an error."""
-    with started(folder, nodes.address, COUNT, nodes.env, **faults) as writer:
+    with started(folder, nodes.address, COUNT, nodes.env | dict(env or {}), **faults) as writer:
         out, err = writer.communicate(timeout=_PATIENCE)
     return (out if writer.returncode == 0 else err).splitlines()
 
@@ -52,7 +55,11 @@ def _a_cluster_makes_the_same_graph(nodes: Cluster, tmp_path: Path, expected: li
 
 
 def _exceptions_and_deaths_of_actors(nodes: Cluster, tmp_path: Path, expected: list[str]) -> None:
-    faults = {"kills": (title(3),), "kills_once": (title(SHARD),), "fails": (title(7),)}
+    faults: dict[str, Any] = {
+        "kills": (title(3),),
+        "kills_once": (title(SHARD),),
+        "fails": (title(7),),
+    }
     added, *problems = run(tmp_path, nodes, **faults)
     assert int(added) == COUNT - 2
     deadly, failed = sorted(problems)
@@ -91,7 +98,7 @@ def _a_killed_node_and_then_a_killed_cluster(
     nodes: Cluster, tmp_path: Path, expected: list[str]
 ) -> None:
     notes = tmp_path / "notes"
-    with started(tmp_path, nodes.address, COUNT, nodes.env, seconds=0.1) as writer:
+    with started(tmp_path, nodes.address, COUNT, nodes.env, seconds=0.05) as writer:
         until(lambda: len(extracted(notes)) > 2.5 * SHARD)
         nodes.kill(1)
         assert writer.wait(_PATIENCE) == 0  # the other node extracts what is left
@@ -100,7 +107,8 @@ def _a_killed_node_and_then_a_killed_cluster(
     assert len(repeated) <= SHARD
     nodes.kill(0)
     (tmp_path / "other").mkdir()
-    lines = run(tmp_path / "other", nodes)  # Ray writes lines of its own
+    hurry = {f"RAY_CLIENT_{kind}_CONNECTION_TIMEOUT_S": "1" for kind in ("INITIAL", "MAX")}
+    lines = run(tmp_path / "other", nodes, hurry)  # Ray writes lines of its own
     assert any(line.startswith("ModelError: no Ray cluster answers") for line in lines)
 
 
