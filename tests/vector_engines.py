@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,17 +20,14 @@ from sarag_rdf.plugins.vector_engines.choices import EngineChoice
 ENGINES = ("milvus", "qdrant", "postgres")
 
 
-_running: list[str] = []
+@cache
+def _postgres() -> str:
+    """The URL of a server that this process starts once, and that ends with it.
 
-
-def _postgres(factory: pytest.TempPathFactory) -> str:
-    """The URL of a server that this process starts once, and that ends with it."""
-    if not _running:
-        _running.append(_start(factory.mktemp("postgres")))
-    return _running[0]
-
-
-def _start(folder: Path) -> str:
+    Its folder is none of pytest's: those are private, and the server may run as another user.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="postgres-"))
+    atexit.register(shutil.rmtree, folder)  # after the server has ended, which registers later
     runtime = folder / "run"
     runtime.mkdir(mode=0o700)
     before = os.environ.get("XDG_RUNTIME_DIR")
@@ -37,13 +38,11 @@ def _start(folder: Path) -> str:
         os.environ.pop("XDG_RUNTIME_DIR")
         if before is not None:
             os.environ["XDG_RUNTIME_DIR"] = before
-    return str(pgserver.get_server(folder / "data").get_uri())
+    return str(pgserver.get_server(folder / "data", cleanup_mode="delete").get_uri())
 
 
 @contextmanager
-def empty_engine(
-    kind: str, folder: Path, factory: pytest.TempPathFactory
-) -> Iterator[EngineChoice]:
+def empty_engine(kind: str, folder: Path) -> Iterator[EngineChoice]:
     """An engine without collections: a new file, folder or database."""
     if kind != "postgres":
         name = {"milvus": "vectors.db", "qdrant": "vectors"}[kind]
@@ -51,7 +50,7 @@ def empty_engine(
             yield choice
         return
     psycopg = pytest.importorskip("psycopg")
-    uri, name = _postgres(factory), f"t_{uuid.uuid4().hex}"
+    uri, name = _postgres(), f"t_{uuid.uuid4().hex}"
     with psycopg.connect(uri, autocommit=True) as admin:
         admin.execute(f"CREATE DATABASE {name}")
         with _closing(f"postgres:{uri.replace('/postgres?', f'/{name}?')}") as choice:
@@ -75,9 +74,7 @@ def address(choice: EngineChoice) -> str:
 
 
 @pytest.fixture(params=ENGINES)
-def choice(
-    request: pytest.FixtureRequest, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[EngineChoice]:
+def choice(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EngineChoice]:
     """Each engine, without collections."""
-    with empty_engine(request.param, tmp_path, tmp_path_factory) as engine:
+    with empty_engine(request.param, tmp_path) as engine:
         yield engine

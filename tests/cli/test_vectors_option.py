@@ -85,11 +85,10 @@ def test_a_server_searches_an_engine(
     sarag: Sarag,
     tmp_path: Path,
     embedding_server: FaultServer,
-    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     from tests.vector_engines import empty_engine
 
-    with empty_engine("postgres", tmp_path, tmp_path_factory) as choice:
+    with empty_engine("postgres", tmp_path) as choice:
         vectors = address(choice)
         assert sarag("index", "docs", "--kg", "kg", "--vectors", vectors).code == 0
         expected = found(sarag("search", QUESTION, "--json", "--kg", "kg", "--vectors", vectors))

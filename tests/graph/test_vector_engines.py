@@ -88,7 +88,7 @@ def alike(one: Found, other: Found) -> None:
 
 
 def test_a_graph_is_searched_alike_with_every_engine(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+    tmp_path: Path,
 ) -> None:
     """After it was indexed, updated, added to, synchronised and deleted from."""
     files = copied(tmp_path / "files")
@@ -103,9 +103,7 @@ def test_a_graph_is_searched_alike_with_every_engine(
         lambda kg: kg.sync(files, root=files, yes=True, extractor=CapitalExtractor()),
     ]
     with ExitStack() as stack:
-        choices = [
-            stack.enter_context(empty_engine(kind, tmp_path, tmp_path_factory)) for kind in ENGINES
-        ]
+        choices = [stack.enter_context(empty_engine(kind, tmp_path)) for kind in ENGINES]
         here = stack.enter_context(opened(tmp_path / "here"))
         there = [stack.enter_context(opened(tmp_path / c.name, c)) for c in choices]
         collections: dict[EngineChoice, set[str]] = {}
@@ -307,7 +305,7 @@ def engine(
 ) -> Iterator[VectorEngine]:
     """Each engine, for all tests of this file; names of collections must not be used twice."""
     folder = tmp_path_factory.mktemp("engine")
-    with empty_engine(request.param, folder, tmp_path_factory) as choice:
+    with empty_engine(request.param, folder) as choice:
         yield choice.engine
 
 
