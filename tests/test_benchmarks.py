@@ -42,7 +42,7 @@ SCRIPTS = sorted(
 )
 SMALLEST = {
     "--copies": 1, "--count": 1, "--documents": 4, "--edges": 60, "--limit": 1, "--linked": 60,
-    "--n": 400, "--requests": 2,
+    "--n": 400, "--names": 300, "--requests": 2,
     "--runs": 1, "--sizes": 4, "--sources": 2,
 }  # fmt: skip
 """The largest value that an option with numbers keeps."""
@@ -59,9 +59,10 @@ FURTHER = {
     "tables": ("--rows", "5"),
     "vectors": ("--count", "400", "--width", "8"),
     "vector_engines": ("--engine", "ours", "--engine", "qdrant local"),
+    "vector_engines faults": ("--count", "1000", "--engine", "ours", "--engine", "qdrant local"),
     "workers": ("--workers", "1"),
 }
-"""Arguments that make what a command leaves at its default small."""
+"""Arguments that make what a command, or one of its parts, leaves at its default small."""
 WITHOUT = ("--chromium", "--package")
 """A browser has tests of its own, and the library's files stay as they are."""
 FIRST_OF = ("--ontologies",)
@@ -330,7 +331,9 @@ def run(words: Sequence[str], monkeypatch: pytest.MonkeyPatch) -> None:
     if words[:2] == ["python", "-c"]:
         exec(words[2], {})
         return
-    module, arguments = words[2], [*words[3:], *FURTHER.get(words[2].rpartition(".")[2], ())]
+    module, script = words[2], words[2].rpartition(".")[2]
+    further = FURTHER.get(" ".join([script, *words[3:4]]), FURTHER.get(script, ()))
+    arguments = [*words[3:], *further]
     for name in (module, f"{module}.__main__"):
         sys.modules.pop(name, None)
     monkeypatch.setattr(sys, "argv", [module, *arguments])
