@@ -30,6 +30,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 PACKAGE = "sarag_rdf"
 VAGUE = ("found", "kept", "made", "said", "told", "held")
+parsed = cache(ast.parse)
 
 
 def sources_of(revision: str) -> dict[str, str]:
@@ -55,7 +56,7 @@ def module_name(path: str) -> str:
 
 def imports(text: str, modules: Mapping[str, object]) -> Iterator[str]:
     """Modules of the package that a text imports, wherever the import stands."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == PACKAGE:
             for alias in node.names:
                 below = f"{node.module}.{alias.name}"
@@ -98,7 +99,7 @@ def rooms(graph: Mapping[str, set[str]]) -> dict[str, set[str]]:
 
 def identifiers(text: str) -> Iterator[str]:
     """Names that are bound or read in a module."""
-    for node in ast.walk(ast.parse(text)):
+    for node in ast.walk(parsed(text)):
         if isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, ast.arg):
