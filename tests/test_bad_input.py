@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from sarag_rdf.graph.store import oxigraph
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import registry
 from sarag_rdf.retrieval.retriever import MAX_WORDS as MAX_QUESTION_WORDS
@@ -45,6 +46,13 @@ def models(sarag: Sarag, embedding_server: FaultServer, monkeypatch: pytest.Monk
     monkeypatch.setenv("SARAG_EMBEDDER", "openai:one")
     monkeypatch.setenv("SARAG_MODEL", "none")
     monkeypatch.setenv("SARAG_EXTRACTOR", "spacy")  # the fake one's name is not one of a plug-in
+
+
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails is tried again at once; `tests/models` sees how long a client of models waits."""
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr(oxigraph, "_RETRY_DELAYS", [0.01 for _ in oxigraph._RETRY_DELAYS])
 
 
 @pytest.fixture
@@ -265,6 +273,7 @@ def test_graph_of_another_embedding_model(
     assert json.loads(sarag("stats", "--json").out)["embedding_model"] == "openai:two"
 
 
+@pytest.mark.usefixtures("hasty")
 def test_embedder_that_does_not_work(sarag: Sarag, kg: Path, tmp_path: Path) -> None:
     """A graph must not be left with a model that never embedded it."""
     (tmp_path / "new.txt").write_text("Ada has a sister.")
@@ -292,6 +301,7 @@ def test_graph_that_another_process_writes(sarag: Sarag, kg: Path, documents: Pa
 
 
 @pytest.mark.fault
+@pytest.mark.usefixtures("hasty")
 def test_damaged_graph(sarag: Sarag, tmp_path: Path, documents: Path) -> None:
     make_graph(tmp_path / "kg")
     (tmp_path / "kg" / "store" / "CURRENT").write_text("nonsense")
@@ -369,6 +379,7 @@ def test_read_only_graph(
 # --------------------------------------------------------------------------- Endpoints
 
 
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("model", [["--model", "m"], []], ids=["model", "any-model"])
 def test_endpoint_that_is_down(
     sarag: Sarag, kg: Path, monkeypatch: pytest.MonkeyPatch, model: list[str]
