@@ -131,7 +131,7 @@ BUDGETS: dict[str, int] = {
     "server": 6636,
     "testing": 263,
     "sarag_rdf": 104,
-    "plugins.agents": 1055,
+    "plugins.agents": 1087,
     "plugins.backup": 868,
     "plugins.evaluation": 5636,
     "plugins.contradictions": 352,

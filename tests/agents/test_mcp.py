@@ -492,3 +492,14 @@ def test_errors_before_the_server_starts(
     done = sarag("mcp", "--kg", folder)
     assert done.code == 1
     assert "pip install 'sarag-rdf[mcp]'" in done.err
+
+
+def test_the_sdk_is_imported_for_the_first_request() -> None:
+    """The door of a server is opened without it."""
+    lines = (
+        "import sys",
+        "from sarag_rdf.plugins.agents.command import door",
+        "assert door(None, None).has('/mcp')",
+        "assert 'mcp' not in sys.modules",
+    )
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Final
 
+import anyio
 import click
 
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
@@ -14,10 +16,14 @@ from sarag_rdf.cli.output import note
 from sarag_rdf.server.serve_settings import ServeSettings
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup, TaskStatus
     from starlette.applications import Starlette
+    from starlette.types import Receive, Scope, Send
 
     from sarag_rdf.server.openapi import Door
     from sarag_rdf.server.pool import Workers
+
+_MISSING: Final = "the MCP SDK is not installed: pip install 'sarag-rdf[mcp]'"
 
 
 @click.command(name="mcp", epilog="Example:  sarag mcp --kg kg")
@@ -63,17 +69,45 @@ def command(**options: Any) -> int:
 
 def door(settings: ServeSettings, workers: Workers) -> Door:
     """``/mcp`` of a server; raises `MissingDependencyError` without the SDK."""
+    from starlette.routing import Route
+
     from sarag_rdf.server.openapi import Door
 
-    _, http_app = _mcp_server()
-    app = http_app(settings, workers)
+    if find_spec("mcp") is None:
+        raise MissingDependencyError(_MISSING)
+    late = _Late(settings, workers)
+    return Door("/mcp", "MCP", [Route("/mcp", late)], lifespan=late.lifespan)
+
+
+class _Late:
+    """The application for ``/mcp``, made for its first request: the import of the SDK is slow."""
+
+    def __init__(self, settings: ServeSettings, workers: Workers) -> None:
+        self._settings, self._workers = settings, workers
+        self._lock = anyio.Lock()
+        self._app: Starlette | None = None
+        self._group: TaskGroup | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._lock:
+            if self._app is None and self._group is not None:
+                self._app = await self._group.start(self._run)
+        assert self._app is not None  # noqa: S101 - requests come within the lifespan
+        await self._app(scope, receive, send)
 
     @asynccontextmanager
-    async def lifespan() -> AsyncIterator[None]:
-        async with app.router.lifespan_context(app):
+    async def lifespan(self) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as self._group:
             yield
+            self._group.cancel_scope.cancel()
 
-    return Door("/mcp", "MCP", app.routes, lifespan=lifespan)
+    async def _run(self, *, task_status: TaskStatus[Starlette]) -> None:
+        """Runs as long as the server: a lifespan ends in the task in which it began."""
+        _, http_app = await anyio.to_thread.run_sync(_mcp_server)
+        app = http_app(self._settings, self._workers)
+        async with app.router.lifespan_context(app):
+            task_status.started(app)
+            await anyio.sleep_forever()
 
 
 def _mcp_server() -> tuple[Callable[..., Any], Callable[..., Starlette]]:
@@ -83,7 +117,5 @@ def _mcp_server() -> tuple[Callable[..., Any], Callable[..., Starlette]]:
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "mcp":
             raise
-        raise MissingDependencyError(
-            "the MCP SDK is not installed: pip install 'sarag-rdf[mcp]'"
-        ) from error
+        raise MissingDependencyError(_MISSING) from error
     return make_server, http_app
