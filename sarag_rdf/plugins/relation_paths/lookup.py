@@ -106,8 +106,8 @@ def _searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
         yield imported
     if any(part.name == DOCUMENTS for part in view.reader.parts):
         words = packaged_model().content(unnamed)
-        is_sayable = words and view.derived(_words).issuperset(words)
-        if is_sayable and list(view.reader.select_provenance("typed-relationship")):
+        is_sayable = bool(words) and view.derived(_words).issuperset(words)
+        if is_sayable and view.reader.select_provenance("typed-relationship"):
             yield PathSearch(view, Paths(least=LEAST, limit=_DOCUMENTS))
 
 

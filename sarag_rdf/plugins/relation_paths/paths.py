@@ -168,6 +168,8 @@ class PathSearch:
         self.view = view
         self._options = options or Paths()
         self.in_use = SchemaInUse(reader_of(view, is_imported=self._options.imported))
+        self._read: set[str] = set()  # the subjects of which `stated` knows all statements
+        self._stated: dict[_Triple, Stated] = {}
 
     @cached_property
     def model(self) -> PathModel:
@@ -350,15 +352,14 @@ class PathSearch:
         Statements of imported graphs stand in no document.
         """
         triples = {triple for path in paths for walk in walks(path) for triple in walk}
-        reader, found = self.view.reader, dict[_Triple, Stated]()
-        subjects = {subject for subject, _, _ in triples}
-        for row in reader.select_provenance_for("typed-statements", subjects):
+        subjects = {subject for subject, _, _ in triples} - self._read
+        self._read |= subjects
+        for row in self.view.reader.select_provenance_for("typed-statements", subjects):
             _, subject, property_, object_, _, text, confidence, document = row
             triple = subject.value, property_.value, object_.value.removesuffix(_MIDNIGHT)
             own = Stated(float(confidence.value), text.value, document.value)
-            if triple in triples:
-                found[triple] = max(own, found.get(triple, own))
-        return found
+            self._stated[triple] = max(own, self._stated.get(triple, own))
+        return {triple: self._stated[triple] for triple in triples if triple in self._stated}
 
     def retrieved(
         self, query: Query, topics: Sequence[Topic], paths: tuple[RelationPath, ...]
