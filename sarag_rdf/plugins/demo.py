@@ -69,7 +69,7 @@ def command(folder: Path) -> int:
     program = Path(sys.executable).parent / "sarag"
     sarag = program.relative_to(Path.cwd()) if program.is_relative_to(Path.cwd()) else "sarag"
     question = "Who founded the college of Isaac Newton?"
-    asked = "Which river flows through the birthplace of Marie Curie?"
+    asked = "Where was the founder of the World Wide Web Consortium born?"
     query = "SELECT ?name { ?e a sarag:Person ; skos:prefLabel ?name }"
     click.echo(f"""
 Next:

@@ -51,6 +51,17 @@ _WHICH: Final = re.compile(
     r"\b(?:which|what) ((?!of|are|is|was|were|did|do|does)\w+)", re.IGNORECASE
 )
 """A question for a kind of thing, in a word."""
+_NOT_LOOKED_UP: Final = re.compile(
+    r"\bwhy\b|\bhow\b(?! (?:long|far|large|tall|big|high|deep|wide|old|many|much)\b)", re.IGNORECASE
+)
+_AND: Final = re.compile(r"\band\b", re.IGNORECASE)
+"""Who asks for several things."""
+_NO_ANSWERS: Final = {
+    "where": ("person", "work"),
+    "who": ("place", "work", "event"),
+    "whom": ("place", "work", "event"),
+}
+"""What question words do not ask for, as labels of classes."""
 _WORD: Final = re.compile(r"\w+")
 _SPECIFIC: Final = frozenset(
     "father mother son daughter brother sister grandfather grandmother grandson granddaughter "
@@ -71,10 +82,11 @@ def lookup(view: GraphView, query: Query) -> Found | None:
     """The answer of the best path that is probable enough.
 
     A path starts at one name and does not say when its statements held: a question that names
-    several things or none, or is about a time, is not looked up. All things of the name answer.
+    several things or none, or asks for several, for a time, a manner or a reason, is not looked up.
+    All things of the name answer.
     What kind of thing is asked for need not be said by the path, if the answer is one.
     """
-    if query.at:
+    if query.at or _NOT_LOOKED_UP.search(query.text):
         return None
     found, which = _found(view, query, query.text), _WHICH.search(query.text)
     if found is None and which and which[1] not in packaged_model().not_asked:
@@ -92,7 +104,7 @@ def _unnamed(view: GraphView, question: str) -> str | None:
     if marks:
         return MARKED.sub("", question)
     [((begin, end), _)] = spans
-    return text[:begin] + text[end:]
+    return f"{text[:begin]} {text[end:]}"
 
 
 def _searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
@@ -118,7 +130,7 @@ def _words(view: GraphView) -> frozenset[str]:
     read.
     """
     ontology, model = SchemaInUse(view.reader).ontology, packaged_model()
-    said = said_words(ontology.properties, common_schema().properties).values()
+    said = said_words(ontology.properties, common_schema().properties, model.content).values()
     phrases = chain.from_iterable(
         texts for known in (annotated(view.reader), packaged_phrases()) for texts in known.values()
     )
@@ -130,7 +142,9 @@ def _words(view: GraphView) -> frozenset[str]:
 def _found(view: GraphView, query: Query, question: str, kind: str = "") -> Found | None:
     """What answers a question, which is the query or says the same without the kind of thing."""
     unnamed = _unnamed(view, question)
-    for search in _searches(view, unnamed) if unnamed else ():
+    if unnamed is None or _AND.search(unnamed):
+        return None
+    for search in _searches(view, unnamed):
         topics, paths = search.find(question)
         if not paths or not paths[0].answers:
             continue
@@ -139,29 +153,45 @@ def _found(view: GraphView, query: Query, question: str, kind: str = "") -> Foun
         others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
         alike = (search.follow_hops(topic, hops) for topic in others)
         chosen = _as_asked(search, topics[0].question, [best, *alike])
-        if kind:
-            chosen = _of_kind(search, kind, chosen)
-        if chosen:
+        if chosen := _of_kind(search, topics[0].asking.before, kind, chosen):
             return looked_up(search, query, topics, chosen, paths[1:], "paths")
     return None
 
 
-def _of_kind(search: PathSearch, kind: str, paths: Sequence[RelationPath]) -> list[RelationPath]:
-    """The paths with the answers that are called so, or are instances of a class called so."""
+def _of_kind(
+    search: PathSearch, question: str, kind: str, paths: Sequence[RelationPath]
+) -> list[RelationPath]:
+    """The paths with the answers that may be what a question asks for, by their classes.
+
+    If it says of what kind they are to be, they are called so, or instances of a class called so.
+    """
     classes = search.view.derived(AskedClasses)
-    named = frozenset(chain.from_iterable(classes.named(kind.lower()).values()))
-    stems = set(search.model.content(kind))
+    asked = {word for word in _NO_ANSWERS if re.search(rf"\b{word}\b", question.lower())}
+    other = " ".join(chain.from_iterable(map(_NO_ANSWERS.__getitem__, asked)))
+    named, excluded = (
+        frozenset(chain.from_iterable(classes.named(text).values()))
+        for text in (kind.lower(), other)
+    )
+    stems = search.model.content(kind)
     chosen = []
     for path in paths:
-        instances = classes.instances({answer.iri for answer in path.answers} - {""}, named)
+        iris = {answer.iri for answer in path.answers} - {""}
+        wrong = classes.instances(iris, excluded) if excluded else set()
+        right = classes.instances(iris, named) if named else set()
         answers = tuple(
             answer
             for answer in path.answers
-            if answer.iri in instances or stems.issubset(search.model.content(answer.name))
+            if not kind or answer.iri in right or search.model.content(_head(answer.name)) == stems
         )
+        answers = tuple(answer for answer in answers if answer.iri not in wrong)
         if answers:
             chosen.append(replace(path, answers=answers))
     return chosen
+
+
+def _head(name: str) -> str:
+    """The word for what something is, in its name: "Black Sea", "University of Paris"."""
+    return (name.partition(" of ")[0].split() or [""])[-1]
 
 
 def _as_asked(
@@ -172,15 +202,11 @@ def _as_asked(
     One of the parents is the mother, and one of the creators the director. Such a word is to be in
     the labels of a path, or else in the documents that state it.
     """
-    schema, stated = search.index.schema, search.stated(paths)
+    stated = search.stated(paths)
     chosen = []
     for path in paths:
         hops = [Hop(*hop) for hop in path.hops]
-        labels = (
-            label
-            for hop in hops
-            for label in (schema.names[hop.predicate], *schema.phrases.get(hop.start, ()))
-        )
+        labels = chain.from_iterable(_labels(search, hop) for hop in hops)
         needed = _specific(question) - _specific(" ".join(labels))
         said = (
             _specific(" ".join(stated[triple].text for triple in walk if triple in stated))
@@ -190,6 +216,15 @@ def _as_asked(
         if answers := tuple(answer for answer, own in pairs if needed <= own):
             chosen.append(replace(path, answers=answers))
     return chosen
+
+
+def _labels(search: PathSearch, hop: Hop) -> Iterator[str]:
+    """The labels of a property; the further ones of the packaged ontology say more than it does."""
+    schema, declared = search.index.schema, search.in_use.ontology.properties.get(hop.predicate)
+    yield schema.names[hop.predicate]
+    yield from schema.phrases.get(hop.start, ())
+    if declared and hop.predicate not in common_schema().properties:
+        yield from declared.alternatives
 
 
 def _specific(text: str) -> frozenset[str]:

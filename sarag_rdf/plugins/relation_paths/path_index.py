@@ -7,13 +7,12 @@ which questions say them.
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Final, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,17 +35,13 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     PathSchema,
     read_schema,
 )
-from sarag_rdf.plugins.relation_paths.path_words import Asking, in_any_place
+from sarag_rdf.plugins.relation_paths.path_words import DOER, Asking, kind_words
 from sarag_rdf.retrieval.view import GraphView
 
 
 def reader_of(view: GraphView, *, is_imported: bool) -> GraphReader:
     """What paths lead through: all that is read, or the imported graphs among it."""
     return view.reader.imported if is_imported else view.reader
-
-
-_AGENT: Final = re.compile(r"(?<=\w\w\w)(?:er|or)$")
-"""Ends the stem of who does something: "teacher", "supervisor"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +131,11 @@ class PathIndex:
     @cached_property
     def _said(self) -> list[frozenset[str]]:
         """For each hop the forms of the words in which a question may say it."""
-        kinds = (self._model.content(self.schema.kinds.get(h.end, "")) for h in self.schema.hops)
-        return [own.union(in_any_place(kind)) for own, kind in zip(self._words, kinds, strict=True)]
+        kinds = (self.schema.kinds.get(hop.end, "") for hop in self.schema.hops)
+        return [
+            own.union(kind_words(kind, self._model.content))
+            for own, kind in zip(self._words, kinds, strict=True)
+        ]
 
     @cached_property
     def _words(self) -> list[frozenset[str]]:
@@ -173,7 +171,7 @@ class PathIndex:
         phrases = self._groups[0]
         cosines = np.column_stack((phrases.nearest(vectors[:1]), phrases.mean(vectors[:1])))
         paths = self._enumerated(starting, cosines[:, 0], hops, beam)
-        paths = paths[self._may_answer(asked)[_last(paths)]]
+        paths = paths[self._may_answer(asked, is_done=asking.is_done)[_last(paths)]]
         if not len(paths):
             return none
         features = self._features(paths, cosines, vectors[1:], len(words))
@@ -187,10 +185,11 @@ class PathIndex:
         features[:, :1], features[:, 1:2] = phrases.nearest(vectors[:1]), phrases.mean(vectors[:1])
         return ComparedPaths(sequences, features, self._gaps(paths, asking, asked))
 
-    def _may_answer(self, asked: str) -> NDArray[np.bool_]:
+    def _may_answer(self, asked: str, *, is_done: bool) -> NDArray[np.bool_]:
         """For each hop, whether a path may end with it if that kind of thing is asked for.
 
-        Who asks for a person wants no place, date or number; who asks for a height does.
+        Who asks for a person wants no place, date or number; who asks for a height does. What
+        somebody "did" something to is no date or number, either.
         """
         kinds, schema = VALUE_KINDS.union(self._model.question_words.values()), self.schema
         if asked in kinds:
@@ -199,7 +198,7 @@ class PathIndex:
         stems = self._model.content(asked)
         return np.array(
             [
-                not asked or hop.end in schema.joins or not own.isdisjoint(stems)
+                (not asked and not is_done) or hop.end in schema.joins or not own.isdisjoint(stems)
                 for hop, own in zip(schema.hops, self._said, strict=True)
             ],
             bool,
@@ -218,7 +217,7 @@ class PathIndex:
         alike: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
         for _, stem, forms, is_needed in words:
             if is_needed and stem not in of_topic.difference(kind_asked):
-                alike[_AGENT.sub("", family_of(stem))].append(forms)
+                alike[DOER.sub("", family_of(stem))].append(forms)
         count, gaps = sum(map(len, alike.values())), []
         for row in paths.tolist():
             numbers = [at for at in row if at >= 0]

@@ -36,7 +36,7 @@ from sarag_rdf.graph.ontology.schema import OntologyProperty, TermNames
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language
-from sarag_rdf.plugins.relation_paths.path_words import in_any_place, said_words, turned
+from sarag_rdf.plugins.relation_paths.path_words import phrase_words, said_words
 
 MOST_HOPS: Final = 3
 """Hops of the longest paths."""
@@ -172,7 +172,7 @@ def read_schema(reader: GraphReader) -> PathSchema:
         for iri, own in described.items()
         for start, phrases in (("+" + iri, own.inverse_phrases), ("-" + iri, own.phrases))
     }
-    said = said_words(described, every)
+    said = said_words(described, every, packaged_model().content)
     return PathSchema(
         {iri: names[iri] for iri in sorted(properties)},
         {end: names[class_].lower() for end, class_ in kinds.items()},
@@ -379,7 +379,7 @@ class PathModel:
                 *self.prepositions,
                 *self.fillers,
             )
-        )
+        ) - {"about", "after", "into", "near"}  # which change what is asked
 
     def asked(self, question: str) -> str:
         """The kind of thing that a question asks for, in a word; nothing if it does not say so."""
@@ -414,13 +414,11 @@ class PathModel:
 
     def words_for(self, schema: PathSchema, hop: Hop) -> frozenset[str]:
         """The forms of words in which a question may say a hop, without the kind at its end."""
-        own, others = (
-            self.content(
-                " ".join(_annotated_or_packaged(schema, one) or schema.packaged.get(one.start, ()))
-            )
-            for one in (hop, hop.reverse)
-        )
-        return frozenset((*schema.said.get(hop.start, ()), *in_any_place(own), *turned(others)))
+        words = set(schema.said.get(hop.start, ()))
+        for place, one in enumerate((hop, hop.reverse)):
+            for phrase in _annotated_or_packaged(schema, one) or schema.packaged.get(one.start, ()):
+                words |= phrase_words(phrase, self.content)[place]
+        return frozenset(words)
 
     def noun_phrase(self, schema: PathSchema, hop: Hop) -> str:
         """The first phrase of a hop that asks nothing: ``directors of``, not ``who directed``."""

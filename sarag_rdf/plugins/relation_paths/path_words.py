@@ -1,24 +1,23 @@
 """In which words questions say hops: as names of what they lead to, or as verbs with a direction.
 
-A word has one of four forms, with which the words of questions and of properties are compared:
+A word has one of these forms, with which the words of questions and of properties are compared:
 
-- ``teacher``: a name of what is asked for, wherever it stands;
+- ``birthplace``: a name of what is asked for, wherever it stands, and ``teach+`` that of someone
+  who does something, or of what is done: "teacher", "location";
 - ``teach<``: a verb of which the topic is the object: "who teaches X", "by whom is X taught";
 - ``teach>``: one of which it is the subject: "whom does X teach", "who is taught by X";
-- ``teacher of``: a name of the topic: "what is X the teacher of".
+- ``teach+ of``: a name of the topic: "what is X the teacher of".
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from sarag_rdf.base.sentences import STOP_WORDS
-from sarag_rdf.base.words import stems_of
 from sarag_rdf.graph.ontology.schema import OntologyProperty
 
 _WORD: Final = re.compile(r"\w+")
@@ -27,34 +26,72 @@ _OF_FIRST: Final = re.compile(r"(?:is|was|are|were) (?:the|an?|one of the) ")
 _OF_SECOND: Final = re.compile(r"(?:has|had|have) ")
 _ROLE: Final = re.compile(r"\b(?!\w+ed |made |built |born |consists? )\w+ of$")
 """Ends a label that names the subject of its property: "capital of", but not "made of"."""
-_VERB: Final = re.compile(
-    r"\w+ed|.* (?:of|by|in|at|on|to|from|with|for|about|through|into|over|under|near|after|as)"
+_PREPOSITION: Final = re.compile(
+    r"of|by|in|at|on|to|from|with|for|about|through|into|over|under|near|after|as|along"
 )
+_VERB: Final = re.compile(rf"\w+ed|.* (?:{_PREPOSITION.pattern})")
 """A label that is a verb: "influenced", "located in", but not "date published"."""
 _VERB_OR_NAME: Final = re.compile(r"\w+[^\Ws]s")
 """A label that may be either: "follows", "awards"."""
 
+_DOES: Final = re.compile(r"\s*what (?:(?:do|does|did)\b|.* by $)", re.IGNORECASE)
+_ENDS_AS: Final = re.compile(r" of$| an? [\w -]+ (?:in|on|for|at)$")
+DOER: Final = re.compile(r"(?<=\w\w\w)(?:er|or)$")
+"""Ends the stem of who does something: "teacher", "supervisor"."""
 _APPOSITION: Final = re.compile(r"\bthe \w+\s*$", re.IGNORECASE)
 """Ends the text before a name that is told what it is of."""
 
 
-def in_any_place(stems: Iterable[str]) -> set[str]:
-    """All forms but the last, for words of phrases that are meant for one direction."""
-    return {stem + mark for stem in stems for mark in ("", "<", ">")}
-
-
-def turned(stems: Iterable[str]) -> set[str]:
-    """The last form, for words that name the other end."""
-    return {f"{stem} of" for stem in stems}
+_WITH_THE: Final = re.compile(r"\b(?:with|of|in|for) the (\w+)$")
+"""Ends a phrase for what leads to the topic: "places with the capital", "movies of the genre"."""
+_PASSIVE: Final = re.compile(r"(?:is|was|are|were) \w+(?:ed|en|on)")
+"""A passive without a preposition, "was awarded": it is no verb of who awards."""
+_ACT: Final = re.compile(r"\w+(?:ion|ment|ance|ence|ship)")
+_DOER: Final = re.compile(r"(?!(?:after|over|under)$)\w{2,}(?:er|or)s?")
+_FORM: Final = re.compile(r"[<>+]? of$|[<>+]$")
+Content = Callable[[str], list[str]]
+"""The stems of the words of a text that matter."""
 
 
 def stem_of(form: str) -> str:
     """The stem in a form."""
-    return form.rstrip("<>").removesuffix(" of")
+    return _FORM.sub("", form)
+
+
+def kind_words(kind: str, content: Content) -> set[str]:
+    """The forms of a name of a kind of thing, in any place."""
+    return {
+        form
+        for word, stem in _pairs(kind, content)
+        for form in (_noun(word, stem), *(stem + mark for mark in ("", "<", ">")))
+    }
+
+
+def phrase_words(phrase: str, content: Content) -> tuple[set[str], set[str]]:
+    """The forms of the words of a phrase that say its hop, and its reverse.
+
+    What a phrase is for stands before the topic: "founders of X", "organizations founded by X".
+    """
+    own, other = set[str](), set[str]()
+    role = _WITH_THE.search(phrase)
+    head = phrase[: role.start()] if role else phrase
+    *before, last = head.split() or [""]
+    if role:
+        _name(role[1], other, own, content)
+        own |= {stem + ">" for stem in content(role[1])}
+    elif last != "of" and before:
+        is_joined = _PREPOSITION.fullmatch(last) and len(before) > 1  # not "works by"
+        verb = f"{before[-1]} {last}" if is_joined else last
+        _verb(verb, own, other, content)
+        head = head.removesuffix(verb)
+    _name(head, own, other, content)
+    return own, other
 
 
 def said_words(
-    described: Mapping[str, OntologyProperty], packaged: Mapping[str, OntologyProperty]
+    described: Mapping[str, OntologyProperty],
+    packaged: Mapping[str, OntologyProperty],
+    content: Content,
 ) -> dict[str, set[str]]:
     """Hop -> the forms of the words of labels and phrases that say it.
 
@@ -68,61 +105,82 @@ def said_words(
     said: dict[str, set[str]] = {}
     for iri, own in described.items():
         to_object, to_subject = set[str](), set[str]()
-        for named, first, second in (
-            (own, to_subject, to_object),
-            *((inverse, to_object, to_subject) for inverse in inverses[own.iri]),
-        ):
-            for label in (named.label, *named.alternatives):
-                _say_label(label, first, second)
         for phrases, first, second in (
             (own.phrases, to_subject, to_object),
             (own.inverse_phrases, to_object, to_subject),
         ):
             for phrase in phrases:
-                _say_phrase(phrase, first, second)
+                _say_phrase(phrase, first, second, content)
+        unclear = to_object & to_subject  # "was employed at" and "employed"
+        to_object -= unclear
+        to_subject -= unclear
+        for named, first, second in (
+            (own, to_subject, to_object),
+            *((inverse, to_object, to_subject) for inverse in inverses[own.iri]),
+        ):
+            for label in (named.label, *named.alternatives):
+                _say_label(label, first, second, content)
         either = to_object | to_subject if own.is_symmetric else set[str]()
         said["+" + iri], said["-" + iri] = to_object | either, to_subject | either
     return said
 
 
-def _say_label(label: str, first: set[str], second: set[str]) -> None:
+def _say_label(label: str, first: set[str], second: set[str], content: Content) -> None:
     """Add the words of a label between two ends to those of the hops that lead there."""
     if _ROLE.search(label):
-        _name(label, first, second)
+        _name(label, first, second, content)
     elif _VERB.fullmatch(label):
-        _verb(label, first, second)
+        _verb(label, first, second, content)
     elif _VERB_OR_NAME.fullmatch(label):
-        second |= _stems(label)
-        _verb(label, first, second)
+        second |= {_noun(word, stem) for word, stem in _pairs(label, content)}
+        _verb(label, first, second, content)
     else:
-        _name(label, second, first)
+        _name(label, second, first, content)
 
 
-def _say_phrase(phrase: str, first: set[str], second: set[str]) -> None:
+def _say_phrase(phrase: str, first: set[str], second: set[str], content: Content) -> None:
     if _OF_FIRST.match(phrase):
-        _name(phrase, first, second)
+        _name(phrase, first, second, content)
     elif _OF_SECOND.match(phrase):
-        _name(phrase, second, first)
-    else:
-        _verb(phrase, first, second)
+        _name(phrase, second, first, content)
+    elif not _PASSIVE.fullmatch(phrase):
+        _verb(phrase, first, second, content)
 
 
-def _name(text: str, own: set[str], other: set[str]) -> None:
-    """Who asks "who directs X" asks for its director."""
-    stems = _stems(text)
-    own |= stems | {stem + "<" for stem in stems}
-    other |= turned(stems)
+def _name(text: str, own: set[str], other: set[str], content: Content) -> None:
+    """Who asks "who directs X" asks for its director, and "what does X direct" for the other."""
+    for word, stem in _pairs(text, content):
+        noun, verb = _noun(word, stem), _verb_of(word, stem)
+        own.add(noun)
+        other.add(f"{noun} of")
+        if not _ACT.fullmatch(word):
+            own.add(verb + "<")
+        if _DOER.fullmatch(word):
+            other.add(verb + ">")
 
 
-def _verb(text: str, first: set[str], second: set[str]) -> None:
+def _verb(text: str, first: set[str], second: set[str], content: Content) -> None:
     subject, object_ = (second, first) if text.endswith(" by") else (first, second)
-    stems = _stems(text, STOP_WORDS)
-    subject |= {stem + "<" for stem in stems}
-    object_ |= {stem + ">" for stem in stems}
+    for word, stem in _pairs(text, content):
+        if not _ACT.fullmatch(word):  # who "receives a doctorate under the supervision of" is no
+            subject.add(stem + "<")  # supervisor
+            object_.add(stem + ">")
 
 
-def _stems(text: str, stop: Container[str] = ()) -> set[str]:
-    return set(stems_of(text, "en", stop))
+def _pairs(text: str, content: Content) -> Iterator[tuple[str, str]]:
+    """The words of a text that matter, with their stems; "found" there is that of "to find"."""
+    for word in _WORD.findall(text.casefold()):
+        if word != "found":
+            yield from ((word, stem) for stem in content(word))
+
+
+def _noun(word: str, stem: str) -> str:
+    return stem + "+" if _DOER.fullmatch(word) or _ACT.fullmatch(word) else stem
+
+
+def _verb_of(word: str, stem: str) -> str:
+    """The stem of what someone does: "teach" of "teacher"."""
+    return DOER.sub("", stem) if _DOER.fullmatch(word) else stem
 
 
 class AskedWord(NamedTuple):
@@ -161,44 +219,71 @@ class Asking:
         """Whether it asks of what the topic is something: "whose father is X"."""
         return self.before.lower().split()[:1] == ["whose"]
 
-    def words(self, content: Callable[[str], list[str]]) -> Iterator[AskedWord]:
+    @property
+    def is_done(self) -> bool:
+        """Whether it asks what the topic did something to: "what did X found", "… founded by X"."""
+        return _DOES.match(self.before) is not None
+
+    def words(self, content: Content) -> Iterator[AskedWord]:
         """The words that matter, which are those with a stem by `content`."""
         of_topic = {*content(self.kind)}
         left, right = (list(_spoken(t, content)) for t in (self.before, self.after))
         last = [*_WORD.findall(self.before.casefold()), ""][-2:-1]
         is_next = bool(content(" ".join(last)))
-        if left and left[-1][0] in of_topic:  # "the director of film X"
+        if left and left[-1].stem in of_topic:  # "the director of film X"
             left.pop()
             is_next = False
-        for place, (stem, is_passive) in enumerate(left, start=-len(left)):
-            forms: tuple[str, ...] = (stem, stem + (">" if is_passive else "<"))
-            is_of_topic = False
+        for place, spoken in enumerate(left, start=-len(left)):
+            forms, is_of_topic = spoken.forms(is_before=True), False
             if not self.topic:
-                forms = tuple(in_any_place([stem]))
+                forms = (*forms, *spoken.forms(is_before=False))
             elif is_next and place == -1:
                 is_of_topic = _APPOSITION.search(self.before) is not None
                 if not is_of_topic:  # "who follows X"
                     forms = forms[1:]
-            yield AskedWord(place, stem, forms, not is_of_topic)
+            yield AskedWord(place, spoken.stem, forms, not is_of_topic)
         by_whom = self.before.lower().split()[:1] == ["by"]
-        for place, (stem, is_passive) in enumerate(right, start=1):
-            forms = (stem, stem + ("<" if is_passive or by_whom else ">"))
+        for place, spoken in enumerate(right, start=1):
+            forms = spoken.forms(is_before=by_whom)
             if place == len(right) and self._is_of:
-                forms = (*turned([stem]), stem + ">")
+                forms = spoken.turned
             elif self.is_owner and place < max(2, len(right)):  # "X's father", "X's teacher born"
-                forms = (stem,)
-            yield AskedWord(place, stem, forms)
+                forms = forms[:1]
+            yield AskedWord(place, spoken.stem, forms)
 
     @property
     def _is_of(self) -> bool:
-        """Whether its last word says what the topic is: "what is X part of", not "did X die of"."""
+        """Whether its last word says what the topic is.
+
+        As in "what is X part of", "what was X an actor in", and not in "what did X die of".
+        """
         first, *others = [*self.before.lower().split(), ""]
-        is_of = first == "of" or self.after.rstrip(" ?").endswith(" of")
+        is_of = first == "of" or _ENDS_AS.search(self.after.rstrip(" ?")) is not None
         return is_of and {"do", "does", "did"}.isdisjoint(others)
 
 
-def _spoken(text: str, content: Callable[[str], list[str]]) -> Iterator[tuple[str, bool]]:
-    """The stems of the words of a text, and whether "by" follows them."""
+class _Spoken(NamedTuple):
+    """A word of a question, its stem, and whether "by" follows."""
+
+    word: str
+    stem: str
+    is_passive: bool
+
+    def forms(self, *, is_before: bool) -> tuple[str, ...]:
+        """As a name, and as a verb before the topic or after it; X's teacher is who teaches X."""
+        if _PREPOSITION.fullmatch(self.word):  # "after whom was X named"
+            return self.stem, f"{self.stem}<", f"{self.stem}>"
+        noun = _noun(self.word, self.stem)
+        is_object = is_before != self.is_passive or _DOER.fullmatch(self.word) is not None
+        return noun, _verb_of(self.word, self.stem) + ("<" if is_object else ">")
+
+    @property
+    def turned(self) -> tuple[str, ...]:
+        """As a name of the topic: "what is X the teacher of", "what is X made of"."""
+        return f"{_noun(self.word, self.stem)} of", _verb_of(self.word, self.stem) + ">"
+
+
+def _spoken(text: str, content: Content) -> Iterator[_Spoken]:
     for word, following in pairwise([*_WORD.findall(text.casefold()), ""]):
         for stem in content(word):
-            yield stem, following == "by"
+            yield _Spoken(word, stem, following == "by")

@@ -36,6 +36,7 @@ from sarag_rdf.base.types import (
     Seed,
     Step,
 )
+from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
@@ -352,13 +353,16 @@ class PathSearch:
         Statements of imported graphs stand in no document.
         """
         triples = {triple for path in paths for walk in walks(path) for triple in walk}
+        if not any(part.name == DOCUMENTS for part in self.view.reader.parts):
+            return {}
         subjects = {subject for subject, _, _ in triples} - self._read
         self._read |= subjects
-        for row in self.view.reader.select_provenance_for("typed-statements", subjects):
-            _, subject, property_, object_, _, text, confidence, document = row
-            triple = subject.value, property_.value, object_.value.removesuffix(_MIDNIGHT)
+        rows = self.view.reader.select_provenance_for("statements-made", subjects)
+        for subject, property_, *objects, text, confidence, document in rows:
             own = Stated(float(confidence.value), text.value, document.value)
-            self._stated[triple] = max(own, self._stated.get(triple, own))
+            for object_ in filter(None, objects):
+                triple = subject.value, property_.value, object_.value.removesuffix(_MIDNIGHT)
+                self._stated[triple] = max(own, self._stated.get(triple, own))
         return {triple: self._stated[triple] for triple in triples if triple in self._stated}
 
     def retrieved(
