@@ -102,7 +102,7 @@ ONLY_IN: dict[str, set[str]] = {
     "shacl": {"graph"},
     "starlette": {"server", "plugins.agents", "plugins.graph_store"},
     "uvicorn": {"server"},
-    "anyio": {"server"},
+    "anyio": {"plugins.agents", "server"},
     "SPARQLWrapper": {"graph"},
     "mcp": {"plugins.agents"},
     "langchain_core": {"plugins.agents"},
