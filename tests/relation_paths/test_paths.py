@@ -903,6 +903,7 @@ LIVES = (
         ("When did Fay die?", "1900-05", 0.9, ["b.txt"]),
         ("Who directed Noon?", "Ida", 0.9, ["c.txt"]),
         ("Who produced Noon?", "Lux", 0.9, ["c.txt"]),
+        ("Where was Noon directed?", "", 0, []),
         ("Who wrote Noon?", "", 0, []),
         ("Which oar was awarded to Fay?", "Oar", 0.9, ["c.txt"]),
         ("Which quill was awarded to Fay?", "", 0, []),

@@ -56,6 +56,7 @@ _NOT_LOOKED_UP: Final = re.compile(
 )
 _AND: Final = re.compile(r"\band\b", re.IGNORECASE)
 """Who asks for several things."""
+_WHERE: Final = re.compile(r"\b(?:at|in|into|on|near|from|places?|locations?)\b")
 _NO_ANSWERS: Final = {
     "where": ("person", "work"),
     "who": ("place", "work", "event"),
@@ -167,10 +168,12 @@ def _of_kind(
     """
     classes = search.view.derived(AskedClasses)
     asked = {word for word in _NO_ANSWERS if re.search(rf"\b{word}\b", question.lower())}
-    other = " ".join(chain.from_iterable(map(_NO_ANSWERS.__getitem__, asked)))
+    other = [*chain.from_iterable(map(_NO_ANSWERS.__getitem__, asked))]
+    if "where" in asked and not (paths and _leads_to_a_place(search, Hop(*paths[0].hops[-1]))):
+        other.append("organization")
     named, excluded = (
         frozenset(chain.from_iterable(classes.named(text).values()))
-        for text in (kind.lower(), other)
+        for text in (kind.lower(), " ".join(other))
     )
     stems = search.model.content(kind)
     chosen = []
@@ -187,6 +190,18 @@ def _of_kind(
         if answers:
             chosen.append(replace(path, answers=answers))
     return chosen
+
+
+def _leads_to_a_place(search: PathSearch, hop: Hop) -> bool:
+    """Whether its label or phrases say where: "taught at", and not "founded by"."""
+    schema = search.index.schema
+    texts = (
+        text
+        for one in (hop, hop.reverse)
+        for several in (schema.phrases, schema.packaged, schema.stated)
+        for text in several.get(one.start, ())
+    )
+    return any(map(_WHERE.search, (schema.names[hop.predicate], *texts)))
 
 
 def _head(name: str) -> str:
