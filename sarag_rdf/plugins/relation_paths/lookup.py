@@ -25,7 +25,6 @@ from sarag_rdf.base.types import (
     Section,
 )
 from sarag_rdf.base.words import words_of
-from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.plugins.relation_paths.path_model import (
@@ -69,10 +68,8 @@ _SPECIFIC: Final = frozenset(
     "first second third last".split()
 )
 """Words that say more than properties for parents, children, siblings and others."""
-_MAKING: Final = frozenset(
-    packaged_model().content("direct produce write compose perform paint design edit publish star")
-)
-"""Stems of words that say more than a property for all who made something."""
+_MAKING: Final = "direct produce write compose perform paint design edit publish star"
+"""Words that say more than a property for all who made something."""
 _QUOTED: Final = 6
 """Statements that are quoted with an answer, at most."""
 _HOMONYMS: Final = 5
@@ -84,8 +81,8 @@ def lookup(view: GraphView, query: Query) -> Found | None:
 
     A path starts at one name and does not say when its statements held: a question that names
     several things or none, or asks for several, for a time, a manner or a reason, is not looked up.
-    All things of the name answer.
-    What kind of thing is asked for need not be said by the path, if the answer is one.
+    All things of the name answer. What kind of thing is asked for need not be said by the path, if
+    the answer is one.
     """
     if query.at or _NOT_LOOKED_UP.search(query.text):
         return None
@@ -117,7 +114,7 @@ def _searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
     imported = PathSearch(view, Paths(imported=True, least=LEAST, limit=_DOCUMENTS))
     if imported.in_use.parts:
         yield imported
-    if any(part.name == DOCUMENTS for part in view.reader.parts):
+    if view.reader.extracted.parts:
         words = packaged_model().content(unnamed)
         is_sayable = bool(words) and view.derived(_words).issuperset(words)
         if is_sayable and view.reader.select_provenance("typed-relationship"):
@@ -245,8 +242,8 @@ def _labels(search: PathSearch, hop: Hop) -> Iterator[str]:
 def _specific(text: str) -> frozenset[str]:
     """The words of a text that say more than properties do."""
     words = {word.removesuffix("s") for word in _WORD.findall(text.casefold())}
-    making = _MAKING.intersection(packaged_model().content(text))
-    return _SPECIFIC.intersection(words) | making
+    content = packaged_model().content
+    return _SPECIFIC.intersection(words).union({*content(_MAKING)}.intersection(content(text)))
 
 
 def looked_up(

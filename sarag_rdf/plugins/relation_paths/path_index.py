@@ -21,7 +21,7 @@ from sarag_rdf.base.arrays import Floats, IriList
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Arrays, Matrix, embed_queries
 from sarag_rdf.base.words import family_of
-from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.plugins.relation_paths.path_model import (
@@ -84,7 +84,7 @@ class PathIndex:
         self._view, self._model = view, model
         self._reader = reader_of(view, is_imported=is_imported)
         if view.reader.readable is None:
-            has_documents = any(part.name == DOCUMENTS for part in self._reader.parts)
+            has_documents = bool(self._reader.extracted.parts)
             name = "relation-paths" if has_documents else "imported-paths"
             state = "" if has_documents else self._state
             arrays = view.vectors.cached_arrays(name, self._arrays, state=f"{FORM}{state}")
@@ -155,7 +155,7 @@ class PathIndex:
     ) -> ComparedPaths:
         """The `candidates` best paths from these ends, of up to `hops` properties.
 
-        And all of one property that leave nothing open.
+        All of one property that leave nothing open are among them, however they score.
 
         Of more than `beam` paths of one length, those with the nearest hops are extended. All paths
         are first scored with the mean cosine of their hops in place of that of their whole phrases,

@@ -35,20 +35,23 @@ _VERB_OR_NAME: Final = re.compile(r"\w+[^\Ws]s")
 """A label that may be either: "follows", "awards"."""
 
 _DOES: Final = re.compile(r"\s*what (?:(?:do|does|did)\b|.* by $)", re.IGNORECASE)
+"""Begins a question for what somebody did something to."""
 _ENDS_AS: Final = re.compile(r" of$| an? [\w -]+ (?:in|on|for|at)$")
+"""Ends a question for what the topic is something of."""
 DOER: Final = re.compile(r"(?<=\w\w\w)(?:er|or)$")
 """Ends the stem of who does something: "teacher", "supervisor"."""
 _APPOSITION: Final = re.compile(r"\bthe \w+\s*$", re.IGNORECASE)
 """Ends the text before a name that is told what it is of."""
-
-
 _WITH_THE: Final = re.compile(r"\b(?:with|of|in|for) the (\w+)$")
 """Ends a phrase for what leads to the topic: "places with the capital", "movies of the genre"."""
 _PASSIVE: Final = re.compile(r"(?:is|was|are|were) \w+(?:ed|en|on)")
 """A passive without a preposition, "was awarded": it is no verb of who awards."""
 _ACT: Final = re.compile(r"\w+(?:ion|ment|ance|ence|ship)")
+"""A word for what is done: "supervision"."""
 _DOER: Final = re.compile(r"(?!(?:after|over|under)$)\w{2,}(?:er|or)s?")
+"""A word for who does something: "supervisors"."""
 _FORM: Final = re.compile(r"[<>+]? of$|[<>+]$")
+"""What a form has behind its stem."""
 Content = Callable[[str], list[str]]
 """The stems of the words of a text that matter."""
 
@@ -160,10 +163,11 @@ def _name(text: str, own: set[str], other: set[str], content: Content) -> None:
 
 
 def _verb(text: str, first: set[str], second: set[str], content: Content) -> None:
+    """Whoever "receives a doctorate under the supervision of" somebody does not supervise."""
     subject, object_ = (second, first) if text.endswith(" by") else (first, second)
     for word, stem in _pairs(text, content):
-        if not _ACT.fullmatch(word):  # who "receives a doctorate under the supervision of" is no
-            subject.add(stem + "<")  # supervisor
+        if not _ACT.fullmatch(word):
+            subject.add(stem + "<")
             object_.add(stem + ">")
 
 

@@ -36,7 +36,6 @@ from sarag_rdf.base.types import (
     Seed,
     Step,
 )
-from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
@@ -72,7 +71,7 @@ _ABOUT, _DESCRIBES = 1.0, 0.5
 """The share of an entity's activation that a document about it gets, and one that describes it."""
 _MIDNIGHT: Final = "T00:00:00Z"
 """The end of dates in Wikibase's RDF."""
-_OWNER: Final = re.compile(r"['\u2019](?:s?\s?)$")
+_OWNER: Final = re.compile(r"['\u2019]s?\s?$")
 """Ends a name of which something is named, with the character after it."""
 _BETWEEN: Final = 0.5
 """The activation of the entities between a topic and an answer, which has 1."""
@@ -353,7 +352,7 @@ class PathSearch:
         Statements of imported graphs stand in no document.
         """
         triples = {triple for path in paths for walk in walks(path) for triple in walk}
-        if not any(part.name == DOCUMENTS for part in self.view.reader.parts):
+        if not self.view.reader.extracted.parts:
             return {}
         subjects = {subject for subject, _, _ in triples} - self._read
         self._read |= subjects

@@ -14,7 +14,7 @@ from pyoxigraph import Literal, NamedNode, Triple
 from sarag_rdf.base.iris import Minter, local_name
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG, WIKIBASE, iri
 from sarag_rdf.building.link_records import identities
-from sarag_rdf.graph.graph_reader import BATCH, DOCUMENTS, GraphReader
+from sarag_rdf.graph.graph_reader import BATCH, GraphReader
 from sarag_rdf.graph.valid_time import NO_TIMES, Times, stated_times
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase import own_properties as own
@@ -100,7 +100,7 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
             contents.properties[iri(property_)] = first
         elif phrase is not None and typed:
             in_words.append(row)
-    if any(part.name == DOCUMENTS for part in reader.parts):
+    if reader.extracted.parts:
         _add_typed(reader, contents, entities, cited)
     contents.entities, contents.values = sorted(entities | objects), values
     contents.classes -= set(contents.entities)
@@ -167,7 +167,7 @@ def _add_sources(reader: GraphReader, contents: ExportContents, cited: set[str])
     contents.sources = {
         name: CitedSource(titles.get(name)) for name in set(contents.documents.values())
     }
-    if any(part.name == DOCUMENTS for part in reader.parts):
+    if reader.extracted.parts:
         for source, digest, title, *_ in reader.select_provenance("source-states"):
             name = iri(source)
             contents.sources[name] = CitedSource(titles.get(name, title), digest.value)
