@@ -1,12 +1,15 @@
 """Runs ``sarag`` in processes of their own that begin with its modules imported.
 
 A process that has imported what most commands need waits for requests, and forks for each: the
-command has a process to itself, which may be killed, without two seconds of imports.
+command has a process to itself, which may be killed, without two seconds of imports. The process
+that a server's workers fork from begins in the same way.
 """
 
 from __future__ import annotations
 
+import fcntl
 import json
+import multiprocessing.util
 import os
 import select
 import signal
@@ -15,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -31,6 +35,8 @@ _IMPORTED = (
     "sarag_rdf.cli.exchange_commands",
     "sarag_rdf.cli.ontology_commands",
     "sarag_rdf.cli.question_commands",
+    "sarag_rdf.cli.server_commands",
+    "sarag_rdf.server.http_server",
     "sarag_rdf.plugins.openie",
     "sarag_rdf.kg.fsck",
     "sarag_rdf.building.graph_import",
@@ -59,21 +65,29 @@ class Forked:
 
     def poll(self) -> int | None:
         """The exit code, or minus the signal; None while the command runs."""
-        if self.returncode is None and select.select([self._wire], [], [], 0)[0]:
-            self.wait()
+        with suppress(subprocess.TimeoutExpired):
+            self.wait(0)
         return self.returncode
 
-    def wait(self) -> int:
-        """The exit code, as soon as the command has ended."""
+    def wait(self, timeout: float | None = None) -> int:
+        """The exit code, as soon as the command has ended; `subprocess.TimeoutExpired` before."""
         if self.returncode is None:
+            waiting = select.poll()
+            waiting.register(self._wire, select.POLLIN)
+            if not waiting.poll(None if timeout is None else timeout * 1000):
+                raise subprocess.TimeoutExpired("sarag", timeout or 0)
             self.returncode = int(self._wire.readline())
             self._wire.close()
         return self.returncode
 
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the command, if it runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
     def kill(self) -> None:
         """End the command at once."""
-        if self.poll() is None:
-            os.kill(self.pid, signal.SIGKILL)
+        self.send_signal(signal.SIGKILL)
 
 
 def start(
@@ -160,7 +174,51 @@ def _become(
     if COMMIT in variables:
         index_run.COMMIT_DOCUMENTS = commit.COMMIT_REMOVALS = int(variables[COMMIT])
     os.chdir(folder)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # it may be ignored, see `command`
     sys.argv = [str(ROOT / "sarag_rdf" / "__main__.py"), *arguments]
+    sys.modules["__main__"] = import_module("sarag_rdf.__main__")  # which workers import
+    if arguments[:1] == ["serve"]:
+        _provide_template()
+
+
+def _provide_template() -> None:
+    """Have workers forked from a process that forks from this one, before it opens a store.
+
+    The threads of a store do not survive a fork.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    pid = os.fork()
+    if not pid:
+        ours.close()
+        _be_template(theirs)
+    theirs.close()
+    spawn = vars(multiprocessing.util)["spawnv_passfds"]
+
+    def spawn_or_tell(path: bytes, arguments: list[str], passed: Sequence[int]) -> int:
+        if "multiprocessing.forkserver" not in arguments[-1]:
+            return int(spawn(path, arguments, passed))
+        socket.send_fds(ours, [json.dumps([arguments[-1], [*passed]]).encode()], passed)
+        return pid
+
+    vars(multiprocessing.util)["spawnv_passfds"] = spawn_or_tell
+
+
+def _be_template(control: socket.socket) -> NoReturn:
+    """Run the text that is sent, with its open files under the numbers that they have there."""
+    request, files, *_ = socket.recv_fds(control, _MOST, 16)
+    try:
+        if request:
+            text, numbers = json.loads(request)
+            unused = max(numbers) + 1
+            copies = [fcntl.fcntl(file, fcntl.F_DUPFD, unused) for file in files]
+            for copy, number in zip(copies, numbers, strict=True):
+                os.dup2(copy, number)
+                os.close(copy)
+            for file in {*files} - {*numbers}:
+                os.close(file)
+            exec(text, {})
+    finally:
+        os._exit(0)
 
 
 def _watch(pid: int, stdout: int, stderr: int, wire: int) -> NoReturn:

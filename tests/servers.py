@@ -6,6 +6,7 @@ of each for a session: who loads data into one clears it first.
 
 from __future__ import annotations
 
+import secrets
 import shutil
 import socket
 import subprocess
@@ -15,7 +16,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def oxigraph_server() -> Iterator[Server]:
     program = str(beside) if beside.exists() else shutil.which("oxigraph")
     if program is None:
         pytest.skip("oxigraph is not installed: pip install oxigraph")
-    root = f"http://127.0.0.1:{_free_port()}"
+    root = f"http://127.0.0.1:{free_port()}"
     with tempfile.TemporaryDirectory() as folder:
         command = [program, "serve", "--location", folder, "--bind", root.removeprefix("http://")]
         store = f"{root}/store"
@@ -106,7 +107,7 @@ def virtuoso_server(rows: int = VIRTUOSO_ROWS, buffers: int = 10_000) -> Iterato
     program, client = shutil.which("virtuoso-t"), shutil.which("isql-vt")
     if program is None or client is None:
         pytest.skip("virtuoso-t is not installed: apt-get install virtuoso-opensource-7-bin")
-    sql, http = _free_port(), _free_port()
+    sql, http = free_port(), free_port()
     root = f"http://127.0.0.1:{http}"
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -157,11 +158,17 @@ def server(request: pytest.FixtureRequest) -> Server:
     return found
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+def free_port() -> int:
+    """A port that nobody listens at.
+
+    It lies below the ports that the system gives to outgoing connections, any of which could take
+    it before the server does, and above those of Ray's processes.
+    """
+    while True:
+        port = 20_000 + secrets.randbelow(12_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 @contextmanager

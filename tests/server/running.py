@@ -1,4 +1,4 @@
-"""A really started ``sarag serve``, and raw requests to it."""
+"""A ``sarag serve`` in a process of its own, and raw requests to it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 from urllib.parse import urlencode
 
 from tests.command import environment, interruptible
+from tests.forked import Forked, start
 
 TOKEN = "a-token-of-the-tests"
 _PATIENCE = 60.0
 JSON = "application/sparql-results+json"
+Process = Forked | subprocess.Popen[bytes] | subprocess.Popen[str]
 
 
 @dataclass(frozen=True)
@@ -68,10 +70,11 @@ class Got:
 class Running:
     """A server's address and process."""
 
-    process: subprocess.Popen[str]
+    process: Process
     host: str
     port: int
     log: Path
+    stdout: TextIO | None = None
 
     @property
     def url(self) -> str:
@@ -157,40 +160,49 @@ class Running:
 
 
 @contextmanager
-def serving(kg: Path, *options: str, env: Mapping[str, str] | None = None) -> Iterator[Running]:
-    """``sarag serve`` on a free port, in a process of its own."""
-    command = [sys.executable, "-m", "sarag_rdf", "serve", "--kg", str(kg), "--port", "0"]
-    log = (kg.parent / "stderr.txt").open("w")
-    process = subprocess.Popen(
-        [*command, *options],
-        env=environment(**{"SARAG_SERVE_TOKEN": TOKEN, **(env or {})}),
-        cwd=kg.parent,
+def serving(
+    kg: Path, *options: str, env: Mapping[str, str] | None = None, is_forked: bool = True
+) -> Iterator[Running]:
+    """``sarag serve`` on a free port, in a process of its own, which begins with its imports."""
+    command = ["serve", "--kg", str(kg), "--port", "0", *options]
+    variables = {"SARAG_SERVE_TOKEN": TOKEN, **(env or {})}
+    log = kg.parent / "stderr.txt"
+    reading, writing = os.pipe()
+    with log.open("w") as errors, os.fdopen(reading, encoding="utf-8") as stdout:
+        with os.fdopen(writing) as output:
+            launch = start if is_forked else _launch
+            process = launch(command, kg.parent, variables, output.fileno(), errors.fileno())
+        try:
+            yield _started(process, stdout, log)
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _launch(
+    arguments: Sequence[str], cwd: Path, env: Mapping[str, str], stdout: int, stderr: int
+) -> subprocess.Popen[bytes]:
+    """What `tests.forked.start` does, without its imports."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "sarag_rdf", *arguments],
+        env=environment(**env),
+        cwd=cwd,
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
+        stdout=stdout,
+        stderr=stderr,
         preexec_fn=interruptible,
     )
-    try:
-        yield _started(process, kg.parent / "stderr.txt")
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-        log.close()
 
 
-def _started(process: subprocess.Popen[str], log: Path) -> Running:
-    assert process.stdout is not None
+def _started(process: Process, stdout: TextIO, log: Path) -> Running:
     with selectors.DefaultSelector() as waiting:  # takes any number of open files
-        waiting.register(process.stdout, selectors.EVENT_READ)
+        waiting.register(stdout, selectors.EVENT_READ)
         assert waiting.select(_PATIENCE), "the server does not start"
-    line = process.stdout.readline()
-    found = re.search(r"http://\[?([\w.:]+?)\]?:(\d+)/", line)
+    found = re.search(r"http://\[?([\w.:]+?)\]?:(\d+)/", stdout.readline())
     if not found:
         process.wait(_PATIENCE)
         raise AssertionError(log.read_text())
-    running = Running(process, found.group(1), int(found.group(2)), log)
+    running = Running(process, found.group(1), int(found.group(2)), log, stdout)
     _await(running)
     return running
 

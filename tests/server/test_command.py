@@ -74,14 +74,15 @@ def test_a_bad_public_url(sarag: Sarag, kg: Path, url: str) -> None:
     sarag("serve", "--kg", kg, "--public-url", url).fails(2, "--public-url")
 
 
-def test_it_tells_where_it_is_and_ends_with_its_processes(kg: Path) -> None:
-    with serving(kg) as server:
+@pytest.mark.parametrize("is_forked", [False, True])
+def test_it_tells_where_it_is_and_ends_with_its_processes(kg: Path, *, is_forked: bool) -> None:
+    with serving(kg, is_forked=is_forked) as server:
         children = server.children()
         assert len(children) >= 2
         server.stop()
         assert server.process.returncode == 0
-        assert server.process.stdout is not None
-        said = server.process.stdout.read()
+        assert server.stdout is not None
+        said = server.stdout.read()
         for path in ("/sparql", "/rdf-graph-store", "/search?q=", "/docs", "/openapi.json"):
             assert server.url + path in said
         lines = server.log.read_text().splitlines()
@@ -113,7 +114,7 @@ def test_it_ends_in_the_middle_of_a_query(kg: Path) -> None:
 
 
 def test_workers_end_with_a_server_that_is_killed(kg: Path) -> None:
-    with serving(kg) as server:
+    with serving(kg, is_forked=False) as server:
         children = server.children()
         os.kill(server.process.pid, signal.SIGKILL)
         server.process.wait()
@@ -121,7 +122,7 @@ def test_workers_end_with_a_server_that_is_killed(kg: Path) -> None:
 
 
 def test_so_does_a_worker_that_is_at_work(kg: Path) -> None:
-    with serving(kg, "--timeout", "60", "--workers", "1") as server:
+    with serving(kg, "--timeout", "60", "--workers", "1", is_forked=False) as server:
         children = server.children()
 
         def ask() -> None:

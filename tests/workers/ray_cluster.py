@@ -16,18 +16,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.command import environment
+from tests.servers import free_port
 
 _HOST = "127.0.0.1"
 _STORE = 80 << 20
 """Bytes of a node's object store, the least that Ray allows."""
 _PATIENCE = 180.0
 _ATTEMPT = 5.0
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind((_HOST, 0))
-        return int(found.getsockname()[1])
 
 
 def _answers(port: int) -> bool:
@@ -41,8 +36,8 @@ class Cluster:
     """Nodes with one processor each; the first one is the head."""
 
     folder: Path
-    port: int = field(default_factory=_free_port)
-    client_port: int = field(default_factory=_free_port)
+    port: int = field(default_factory=free_port)
+    client_port: int = field(default_factory=free_port)
     token: str = field(default_factory=lambda: secrets.token_hex(32))
     nodes: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
