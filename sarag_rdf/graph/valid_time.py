@@ -90,12 +90,31 @@ def holds(times: Times, moment: Span) -> bool:
     return overlap(days_of(times), moment)
 
 
+def has_ended(times: Times, moment: Span) -> bool:
+    """Whether what has these times ended before a moment.
+
+    >>> has_ended((None, Literal("1937"), None), moment_of("1938"))
+    True
+    """
+    return times[1] is not None and days_of(times)[1] < moment[0]
+
+
 def not_holding(reader: GraphReader, moment: Span) -> frozenset[str]:
     """The relationships with a time that does not include the moment.
 
     Among them are the triples of imported graphs of which this is true (`statement_iri`).
     """
-    absent = _without_moment(reader, moment)
+    return _with_triples(reader, _without_moment(reader, moment))
+
+
+def ended(reader: GraphReader, moment: Span) -> frozenset[str]:
+    """Those of `not_holding` that have ended before the moment."""
+    times = stated_times(reader).items()
+    return _with_triples(reader, frozenset(node for node, own in times if has_ended(own, moment)))
+
+
+def _with_triples(reader: GraphReader, absent: frozenset[str]) -> frozenset[str]:
+    """The nodes, and the triples that they alone describe by RDF reification."""
     triples = (quad.triple for quad in _reified(reader, absent))
     return absent | {statement_iri(*(text_of(term) for term in triple)) for triple in triples}
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,17 +23,15 @@ import click
 import pyoxigraph as ox
 
 from sarag_rdf.base.iris import local_name
-from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.tabular import TableRow, delimiter_for, parse_rows, read_table, write_table
-from sarag_rdf.base.vocab import OWL, RDF, SH, iri, text_of
+from sarag_rdf.base.vocab import RDF, iri, text_of
 from sarag_rdf.building.decision_records import RANKS, Decision, Decisions
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.entity_commands import list_or_undo, undo_options
 from sarag_rdf.cli.output import counted, emit, write_output
+from sarag_rdf.graph.constraints import Constraints
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
-from sarag_rdf.graph.ontology.schema_reader import TripleIndex
-from sarag_rdf.graph.stored_ontologies import ontology_triples
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.graph.valid_time import (
     NO_TIMES,
@@ -87,47 +85,9 @@ class Contradiction:
         return "\n".join([f"{self.name}  [{self.kind}]", *sides])
 
 
-@dataclass(slots=True)
-class Constraints:
-    """What the statements of one thing must not say together."""
-
-    single: set[str] = field(default_factory=set)
-    """Properties with at most one value at a time."""
-    ordered: set[tuple[str, str]] = field(default_factory=set)
-    """(property, property whose values are not less)"""
-    disjoint: set[frozenset[str]] = field(default_factory=set)
-    """Pairs of classes."""
-    superclasses: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, reader: GraphReader) -> Constraints:
-        """Those of the ontologies of the graph; of the packaged one if they have no properties."""
-        schema = schema_in_force(reader)
-        stored = [*ontology_triples(reader)]
-        files = [] if stored else ["common.ttl"]
-        parsed = (
-            quad.triple
-            for name in (*files, "common-shapes.ttl")
-            for quad in ox.parse(path=str(ontology_path(name)), format=ox.RdfFormat.TURTLE)
-        )
-        index = TripleIndex([*stored, *parsed])
-        known = cls({p.iri for p in schema.properties.values() if p.is_functional})
-        for shape, path in index.pairs(SH.path.value):
-            if any(text_of(most) == "1" for most in index.objects(shape, SH.maxCount.value)):
-                known.single.add(path)
-            known.ordered |= {(path, p) for p in index.iris(shape, SH.lessThanOrEquals.value)}
-            known.ordered |= {(path, p) for p in index.iris(shape, SH.lessThan.value)}
-        known.disjoint |= {frozenset(pair) for pair in index.pairs(OWL.disjointWith.value)}
-        for node in index.instances([OWL.AllDisjointClasses.value]):
-            for members in index.objects(node, OWL.members.value):
-                known.disjoint |= set(map(frozenset, combinations(index.members(_id(members)), 2)))
-        known.superclasses = {iri_: schema.superclasses(iri_) for iri_ in schema.classes}
-        return known
-
-
 def find_contradictions(reader: GraphReader) -> list[Contradiction]:
     """All contradictions among the statements and classes of things, in a fixed order."""
-    constraints = Constraints.read(reader)
+    constraints = Constraints.read(reader, schema_in_force(reader))
     ranks = Decisions.read(reader).ranks
     found = [c for c in _of_values(reader, constraints) if not _is_decided(c, ranks)]
     found += _of_classes(reader, constraints)
@@ -346,7 +306,3 @@ def _shown(object_: str) -> str:
     if object_.startswith("<"):
         return local_name(object_[1:-1])
     return object_.rpartition('"')[0].lstrip('"')
-
-
-def _id(node: Any) -> str:
-    return str(getattr(node, "value", node))

@@ -554,7 +554,7 @@ def test_imported_statements_answer_without_a_model(
     assert answer.retrieved.paths[0] == best
     assert kg.ask(LANGUAGES, reasoner="auto:lookup=none").outcome == "evidence"
     assert kg.ask(LANGUAGES, reasoner="single").outcome == "evidence"
-    assert kg.ask(LANGUAGES, at="1999").outcome == "evidence"
+    assert kg.ask(LANGUAGES, at="1999").text == answer.text, "its statements have no times"
     monkeypatch.setattr(lookup, "LEAST", 1.0)
     assert kg.ask(LANGUAGES).outcome == "evidence", "no path is sure"
 
@@ -931,6 +931,114 @@ def test_documents_answer_with_the_certainty_of_what_they_state(
     assert all(label in answer.reasoning for label in answer.evidence[0].context.excerpts)
     for excerpt in answer.evidence[0].context.excerpts.values():  # the lines that state it, alone
         assert len(excerpt.text.splitlines()) < len(excerpt.document.text.splitlines())
+
+
+TERMS = (
+    "Ann | was head of | Thule | head- 0.9 | 1919/1937\n\n"
+    "Bea | was head of | Thule | head- 0.9 | 1938/\n\n"
+    "Thule | was founded in | 1901 | inception 0.9 |\n\n"
+    "Thule | had its start in | 1905 | inception 0.9 |\n\n"
+    "Ann | was married to | Carl | spouse 0.9 | 1920/1930\n\n"
+    "Bea | was the teacher of | Dan | studentOf- 0.9 | 1950"
+)
+
+
+class TermsExtractor:
+    """Reads lines such as "Ann | was head of | Thule | head- 0.9 | 1919/1937"."""
+
+    method = Method("terms", "none")
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        for document in documents:
+            relations, names = [], set[str]()
+            for line in filter(None, document.text.splitlines()):
+                subject, phrase, object_, typed, times = (part.strip() for part in line.split("|"))
+                predicate, confidence = typed.split()
+                start, slash, end = map(_year, times.partition("/"))
+                value = _year(object_) if object_.isdigit() else None
+                names |= {subject} if value else {subject, object_}
+                relations.append(
+                    Relation(
+                        *(subject, phrase, object_, f"{subject} {phrase} {object_}"),
+                        float(confidence),
+                        predicate=COMMON + predicate.rstrip("-"),
+                        inverse=predicate.endswith("-"),
+                        value=value,
+                        start=start if slash else None,
+                        end=end,
+                        at=None if slash else start,
+                    )
+                )
+            mentions = (
+                Mention(name, "organization" if name == "Thule" else "person", (), (name,))
+                for name in sorted(names)
+            )
+            yield Extraction(tuple(mentions), tuple(relations))
+
+
+def _year(text: str) -> Value | None:
+    return Value(text, text, XSD.gYear.value) if text else None
+
+
+@pytest.mark.parametrize(
+    ("question", "at", "text"),
+    [
+        ("Who was the head of Thule?", "", "Ann; Bea"),
+        ("Who is the head of Thule?", "", "Bea"),
+        ("Who heads Thule?", "", "Bea"),
+        ("Who headed Thule?", "", "Ann; Bea"),
+        ("Who is the head of Thule?", "1925", "Ann"),
+        ("Who was the head of Thule?", "1937-12", "Ann"),
+        ("Who was the head of Thule?", "1938", "Bea"),
+        ("Who was the head of Thule?", "1910", ""),
+        ("Who is the spouse of Ann?", "", ""),  # no longer
+        ("Who was the spouse of Ann?", "", "Carl"),
+        ("Who is the teacher of Dan?", "", "Bea"),  # a point in time is no end
+        ("Who is the teacher of Dan?", "1951", ""),
+    ],
+)
+def test_what_has_ended_is_not_so_now(tmp_path: Path, question: str, at: str, text: str) -> None:
+    with sarag_rdf.open(tmp_path, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(TERMS, "terms", "terms.txt")], extractor=TermsExtractor())
+        answer = kg.ask(question, at=at)
+    assert (answer.outcome, answer.text if text else "") == (
+        "answered" if text else "evidence",
+        text,
+    )
+    if "Ann" in text:
+        assert "(1919 to 1937)" in answer.reasoning or "(1920 to 1930)" in answer.reasoning
+
+
+def test_values_that_exclude_each_other_are_half_as_probable(tmp_path: Path) -> None:
+    with sarag_rdf.open(tmp_path, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(TERMS, "terms", "terms.txt")], extractor=TermsExtractor())
+        answer = kg.ask("When was Thule founded?")
+    assert answer.text == "1901; 1905"
+    assert "disagree" in answer.reasoning
+    assert answer.confidence == pytest.approx(
+        answer.retrieved.paths[0].probability * 0.9 / 2, abs=1e-4
+    )
+
+
+def test_imported_statements_that_have_ended_are_not_so_now(tmp_path: Path) -> None:
+    """By RDF reification with the times of the ontology, as an export of a graph has them."""
+    (tmp_path / "towns.ttl").write_text("""
+        PREFIX : <https://towns.example/>
+        PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>
+        PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
+        PREFIX sarag: <https://w3id.org/sarag/ontology#>
+        :mayor rdfs:label "mayor" .
+        :a rdfs:label "Halden" ; :mayor :ida , :mia .
+        :ida rdfs:label "Ida Brandt" . :mia rdfs:label "Mia Thorn" .
+        :s rdf:type rdf:Statement ; rdf:subject :a ; rdf:predicate :mayor ; rdf:object :ida ;
+            sarag:startTime "1990" ; sarag:endTime "2001" .
+    """)
+    with sarag_rdf.open(None, embedder=HashEmbedder(), over=["towns"], endpoint=None) as kg:
+        kg.import_graph(tmp_path / "towns.ttl", "rdf", name="towns")
+        assert kg.ask("Who is the mayor of Halden?").text == "Mia Thorn"
+        assert kg.ask("Who was the mayor of Halden?").text == "Ida Brandt; Mia Thorn"
+        assert kg.ask("Who was the mayor of Halden?", at="1995").text == "Ida Brandt; Mia Thorn"
+        assert kg.ask("Who was the mayor of Halden?", at="1985").text == "Mia Thorn"
 
 
 def test_documents_that_are_not_read_state_nothing(tmp_path: Path) -> None:

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
+from datetime import UTC, datetime
+from itertools import chain, permutations
 from math import prod
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
+from sarag_rdf.base.iris import statement_iri
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import (
     Document,
@@ -23,10 +25,21 @@ from sarag_rdf.base.types import (
     Query,
     RelationPath,
     Section,
+    Timed,
 )
 from sarag_rdf.base.words import words_of
+from sarag_rdf.graph.constraints import Constraints
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
+from sarag_rdf.graph.valid_time import (
+    NO_TIMES,
+    days_of,
+    ended,
+    moment_of,
+    overlap,
+    stated_times,
+    timed,
+)
 from sarag_rdf.plugins.relation_paths.path_model import (
     THING,
     VALUE_KINDS,
@@ -36,7 +49,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     packaged_phrases,
 )
 from sarag_rdf.plugins.relation_paths.path_words import said_words, stem_of
-from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Stated, Topic, walks
+from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Stated, Topic, Triple, walks
 from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
@@ -62,6 +75,11 @@ _NO_ANSWERS: Final = {
     "whom": ("place", "work", "event"),
 }
 """What question words do not ask for, as labels of classes."""
+_NOW: Final = re.compile(
+    r"\b(?:is|are|does|now|currently|today)\b|^\W*(?:who|which \w+) \w+s\b", re.IGNORECASE
+)
+_PAST: Final = re.compile(r"\b(?:was|were|did|had|\w+ed)\b", re.IGNORECASE)
+"""Who asks in the present tense asks for what has not ended."""
 _WORD: Final = re.compile(r"\w+")
 _SPECIFIC: Final = frozenset(
     "father mother son daughter brother sister grandfather grandmother grandson granddaughter "
@@ -79,12 +97,11 @@ _HOMONYMS: Final = 5
 def lookup(view: GraphView, query: Query) -> Found | None:
     """The answer of the best path that is probable enough.
 
-    A path starts at one name and does not say when its statements held: a question that names
-    several things or none, or asks for several, for a time, a manner or a reason, is not looked up.
-    All things of the name answer. What kind of thing is asked for need not be said by the path, if
-    the answer is one.
+    A path starts at one name: a question that names several things or none, or asks for several,
+    for a manner or a reason, is not looked up. All things of the name answer. What kind of thing is
+    asked for need not be said by the path, if the answer is one.
     """
-    if query.at or _NOT_LOOKED_UP.search(query.text):
+    if _NOT_LOOKED_UP.search(query.text):
         return None
     found, which = _found(view, query, query.text), _WHICH.search(query.text)
     if found is None and which and which[1] not in packaged_model().not_asked:
@@ -150,10 +167,44 @@ def _found(view: GraphView, query: Query, question: str, kind: str = "") -> Foun
         hops = tuple(Hop(*hop) for hop in best.hops)
         others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
         alike = (search.follow_hops(topic, hops) for topic in others)
-        chosen = _as_asked(search, topics[0].question, [best, *alike])
+        chosen, stated = holding(search, query, [best, *alike])
+        chosen = _as_asked(search, topics[0].question, chosen, stated)
         if chosen := _of_kind(search, topics[0].asking.before, kind, chosen):
-            return looked_up(search, query, topics, chosen, paths[1:], "paths")
+            return looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
     return None
+
+
+def holding(
+    search: PathSearch, query: Query, paths: Sequence[RelationPath]
+) -> tuple[list[RelationPath], dict[Triple, Stated]]:
+    """The paths with the answers that hold when asked for, and who states them most certainly.
+
+    That is at the time of the query, or else now, if its question is in the present tense; at any
+    time otherwise.
+    """
+    view = search.view
+    absent = view.absent(query)
+    if not query.at and _NOW.search(query.text) and not _PAST.search(query.text):
+        absent |= view.derived(_ended, datetime.now(UTC).date().isoformat())
+    made = search.statements(paths)
+    present = {
+        triple: [each for each in several if each.relationship not in absent]
+        for triple, several in made.items()
+    }
+
+    def is_present(triple: Triple) -> bool:
+        return present[triple] != [] if triple in made else statement_iri(*triple) not in absent
+
+    chosen = []
+    for path in paths:
+        pairs = zip(path.answers, walks(path), strict=True)
+        if answers := tuple(answer for answer, walk in pairs if all(map(is_present, walk))):
+            chosen.append(replace(path, answers=answers))
+    return chosen, {triple: several[0] for triple, several in present.items() if several}
+
+
+def _ended(view: GraphView, today: str) -> frozenset[str]:
+    return ended(view.reader, moment_of(today))
 
 
 def _of_kind(
@@ -207,14 +258,16 @@ def _head(name: str) -> str:
 
 
 def _as_asked(
-    search: PathSearch, question: str, paths: Sequence[RelationPath]
+    search: PathSearch,
+    question: str,
+    paths: Sequence[RelationPath],
+    stated: Mapping[Triple, Stated],
 ) -> list[RelationPath]:
     """The paths with the answers of which something says all that the question does.
 
     One of the parents is the mother, and one of the creators the director. Such a word is to be in
     the labels of a path, or else in the documents that state it.
     """
-    stated = search.stated(paths)
     chosen = []
     for path in paths:
         hops = [Hop(*hop) for hop in path.hops]
@@ -251,6 +304,7 @@ def looked_up(
     query: Query,
     topics: Sequence[Topic],
     chosen: Sequence[RelationPath],
+    stated: Mapping[Triple, Stated],
     others: Sequence[RelationPath],
     name: str,
 ) -> Found:
@@ -258,9 +312,10 @@ def looked_up(
 
     These are the sentences that state the path and the pages of imported entities, or else the
     documents that describe them. `name` is that of the context. The answer is as probable as the
-    path and, of the least certain end, all statements that lead there.
+    path and, of the least certain end, all statements that lead there, divided by the number of
+    values that exclude each other.
     """
-    best, stated = chosen[0], search.stated(chosen)
+    best, view = chosen[0], search.view
     retrieved = search.retrieved(query, topics, tuple(chosen))
     retrieved = replace(retrieved, paths=(*chosen, *others))
     answers = [answer for path in chosen for answer in path.answers]
@@ -282,12 +337,51 @@ def looked_up(
         for number, page in enumerate(pages or reached, start=1)
     }
     section = Section("", excerpts, ())
+    several = _exclusive(search, chosen, stated)
+    problem = "; the statements disagree, it has one value at a time" if several > 1 else ""
+    probability = best.probability * min(prod(each.confidence for each in way) for way in ways)
     return Found(
         _names(answers),
-        f"{best.text} ({best.topic_name}){_statements(excerpts, ways)}",
-        round(best.probability * min(prod(each.confidence for each in way) for way in ways), 4),
+        f"{best.text} ({best.topic_name}){problem}{_statements(view, excerpts, ways)}",
+        round(probability / several, 4),
         Evidence(retrieved, measured((section,) if excerpts else (), name)),
     )
+
+
+def _exclusive(
+    search: PathSearch, paths: Sequence[RelationPath], stated: Mapping[Triple, Stated]
+) -> int:
+    """The most values on paths of which one thing has one at a time; 1 if there are no two."""
+    single = search.view.derived(_single)
+    values = defaultdict[tuple[str, str], set[str]](set)
+    for subject, property_, value in chain.from_iterable(chain.from_iterable(map(walks, paths))):
+        if property_ in single:
+            values[subject, property_].add(value)
+    most = 1
+    for (subject, property_), several in values.items():
+        relationships = {
+            value: stated[triple].relationship
+            for value in _precise(several)
+            if (triple := (subject, property_, value)) in stated
+        }
+        times = stated_times(search.view.reader, relationships.values())
+        days = {
+            value: days_of(times.get(relationship, NO_TIMES))
+            for value, relationship in relationships.items()
+        }
+        clashing = {one for one, other in permutations(days, 2) if overlap(days[one], days[other])}
+        most = max(most, len(clashing))
+    return most
+
+
+def _single(view: GraphView) -> frozenset[str]:
+    schema = SchemaInUse(view.reader).ontology
+    return frozenset(Constraints.read(view.reader, schema).single)
+
+
+def _precise(values: Iterable[str]) -> list[str]:
+    """Each value once; not "1938-01" beside "1938-01-31"."""
+    return [v for v in dict.fromkeys(values) if not any(o.startswith(f"{v}-") for o in values)]
 
 
 def _stating(document: Document, statements: Sequence[str]) -> Excerpt:
@@ -301,20 +395,29 @@ def _stating(document: Document, statements: Sequence[str]) -> Excerpt:
     return Excerpt(document, tuple(sorted(best)))
 
 
-def _statements(excerpts: Mapping[str, Excerpt], ways: Sequence[Sequence[Stated]]) -> str:
-    """Some of the statements of documents on the way to each answer, with the documents' labels."""
+def _statements(
+    view: GraphView, excerpts: Mapping[str, Excerpt], ways: Sequence[Sequence[Stated]]
+) -> str:
+    """Some of the statements of documents on the way to each answer, with times and labels."""
     labels = {excerpt.document.iri: label for label, excerpt in excerpts.items()}
-    several = [
-        f"{statement.text} {labels[statement.document]}"
-        for statement in dict.fromkeys(chain.from_iterable(ways))
-        if statement.document in labels
-    ]
+    statements = {
+        each.relationship: each
+        for each in dict.fromkeys(chain.from_iterable(ways))
+        if each.document in labels
+    }
+    known = timed(view.reader, statements)
+    several = []
+    for relationship, each in statements.items():
+        times = Timed(**known.get(relationship, {})).times
+        is_said = not times or times in each.text
+        when = "" if is_said else f" ({times})"
+        several.append(f"{each.text}{when} {labels[each.document]}")
     more = ["..."] if len(several) > _QUOTED else []
     return f": {'; '.join((*several[:_QUOTED], *more))}" if several else ""
 
 
 def _names(answers: Sequence[PathAnswer]) -> tuple[str, ...]:
-    """Each name once; not "1938-01" beside "1938-01-31"."""
-    names = tuple(dict.fromkeys(answer.name for answer in answers))
-    dates = [answer.name for answer in answers if not answer.iri]
-    return tuple(name for name in names if not any(d.startswith(f"{name}-") for d in dates))
+    dates = {answer.name for answer in answers if not answer.iri}
+    precise = {*_precise(dates)}
+    names = dict.fromkeys(answer.name for answer in answers)
+    return tuple(name for name in names if name not in dates or name in precise)

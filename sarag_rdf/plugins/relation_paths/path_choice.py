@@ -13,7 +13,7 @@ from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
 from sarag_rdf.base.prompts import Prompts, object_of, one_of
 from sarag_rdf.base.types import Answer, RelationPath
-from sarag_rdf.plugins.relation_paths.lookup import looked_up
+from sarag_rdf.plugins.relation_paths.lookup import holding, looked_up
 from sarag_rdf.plugins.relation_paths.paths import LEAST, Paths, PathSearch
 
 PROMPTS: Final = Prompts(Path(__file__).with_name("prompts"))
@@ -68,7 +68,8 @@ class PathChoice(ReasonerStrategy):
             ),
         )
         topics, relation_paths = retriever.find(talk.query.text)
-        paths = [path for path in relation_paths if path.answers]
+        followed = [path for path in relation_paths if path.answers]
+        paths, stated = holding(retriever, talk.query, followed)
         if not paths:
             problem = retriever.problem(topics, relation_paths)
             talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": problem})
@@ -82,7 +83,7 @@ class PathChoice(ReasonerStrategy):
         talk.say("note", "paths", {"paths": records, "chosen": number, "problem": problem})
         chosen = paths[number - 1]
         others = [path for path in paths if path is not chosen]
-        found = looked_up(retriever, talk.query, topics, [chosen], others, self.name)
+        found = looked_up(retriever, talk.query, topics, [chosen], stated, others, self.name)
         talk.add(found.evidence)
         return found.answer(talk)
 

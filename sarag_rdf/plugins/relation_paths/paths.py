@@ -36,6 +36,7 @@ from sarag_rdf.base.types import (
     Seed,
     Step,
 )
+from sarag_rdf.base.vocab import text_of
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
@@ -149,7 +150,7 @@ class RankedPath:
     gaps: tuple[float, float] = (1.0, 1.0)
 
 
-_Triple = tuple[str, str, str]
+Triple = tuple[str, str, str]
 """Subject, property and object of a statement, or the text of a date or number."""
 
 
@@ -159,6 +160,7 @@ class Stated(NamedTuple):
     confidence: float
     text: str
     document: str
+    relationship: str
 
 
 class PathSearch:
@@ -168,8 +170,8 @@ class PathSearch:
         self.view = view
         self._options = options or Paths()
         self.in_use = SchemaInUse(reader_of(view, is_imported=self._options.imported))
-        self._read: set[str] = set()  # the subjects of which `stated` knows all statements
-        self._stated: dict[_Triple, Stated] = {}
+        self._read: set[str] = set()  # the subjects of which `statements` knows all
+        self._statements: defaultdict[Triple, set[Stated]] = defaultdict(set)
 
     @cached_property
     def model(self) -> PathModel:
@@ -346,8 +348,8 @@ class PathSearch:
 
     # Documents
 
-    def stated(self, paths: Sequence[RelationPath]) -> dict[_Triple, Stated]:
-        """What documents say of the statements on paths, of several the most certain.
+    def statements(self, paths: Sequence[RelationPath]) -> dict[Triple, list[Stated]]:
+        """What documents say of the statements on paths, the most certain first.
 
         Statements of imported graphs stand in no document.
         """
@@ -357,12 +359,13 @@ class PathSearch:
         subjects = {subject for subject, _, _ in triples} - self._read
         self._read |= subjects
         rows = self.view.reader.select_provenance_for("statements-made", subjects)
-        for subject, property_, *objects, text, confidence, document in rows:
-            own = Stated(float(confidence.value), text.value, document.value)
+        for subject, property_, *objects, text, confidence, document, relationship in rows:
+            own = Stated(float(confidence.value), *map(text_of, (text, document, relationship)))
             for object_ in filter(None, objects):
                 triple = subject.value, property_.value, object_.value.removesuffix(_MIDNIGHT)
-                self._stated[triple] = max(own, self._stated.get(triple, own))
-        return {triple: self._stated[triple] for triple in triples if triple in self._stated}
+                self._statements[triple].add(own)
+        made = self._statements
+        return {triple: sorted(made[triple], reverse=True) for triple in triples & made.keys()}
 
     def retrieved(
         self, query: Query, topics: Sequence[Topic], paths: tuple[RelationPath, ...]
@@ -434,14 +437,16 @@ class PathSearch:
 
     def _sentences(self, result: Retrieved, paths: Sequence[RelationPath]) -> dict[str, str]:
         """Statement -> its text in a document, or else its words, for those of chains."""
-        names, labels, stated = result.names, self.index.schema.names, self.stated(paths)
+        names, labels, stated = result.names, self.index.schema.names, self.statements(paths)
         sentences = {}
         for step in (step for entity in result.entities for step in entity.chain):
             triple = statement_of(step.relationship)
             if triple and step.relationship not in names:
                 words = names.get(triple[0]), labels.get(triple[1]), names.get(triple[2])
                 in_words = " ".join(filter(None, words))
-                sentences[step.relationship] = stated[triple].text if triple in stated else in_words
+                sentences[step.relationship] = (
+                    stated[triple][0].text if triple in stated else in_words
+                )
         return sentences
 
 
@@ -455,7 +460,7 @@ def _nodes(path: RelationPath, answer: PathAnswer) -> list[str]:
     return nodes if len(nodes) == len(path.hops) + 1 else [path.topic, nodes[-1]]
 
 
-def walks(path: RelationPath) -> Iterator[list[_Triple]]:
+def walks(path: RelationPath) -> Iterator[list[Triple]]:
     """The statements that lead to each answer of a path."""
     for answer in path.answers:
         yield [
