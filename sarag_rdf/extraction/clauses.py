@@ -16,7 +16,8 @@ from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.types import Relation
 from sarag_rdf.extraction.coreference import CoreferenceResult
-from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
+from sarag_rdf.extraction.entity_typing import SUBJECTS
+from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.periods import ALWAYS, Period, find_periods
 from sarag_rdf.extraction.phrases import NAME, Argument, Word
 from sarag_rdf.extraction.text_values import parse_value
@@ -81,15 +82,29 @@ class Clause:
 
     @property
     def relation(self) -> Relation:
-        """The relation between its arguments, without a property."""
+        """The relation between its arguments, without a property, at the times of its verb."""
+        times = self.period.start, self.period.end, self.period.at
+        is_time = any(time and time.text == self.object.text for time in times)
+        start, end, at = (None, None, None) if is_time else times
         confidence = CONFIDENCE[self.rule]
-        return Relation(self.subject, self.phrase, self.object.text, self.text, confidence)
+        ends = self.subject, self.phrase, self.object.text
+        return Relation(*ends, self.text, confidence, start=start, end=end, at=at)
+
+
+_YOUNGEST = 15
+"""Years between two in brackets after a name, from which they are taken for birth and death."""
 
 
 def find_clauses(doc: Doc, coreference: CoreferenceResult) -> list[Clause]:
     """The clauses of a document between different things, in a fixed order."""
     walk = _Walk(doc, coreference)
     return [clause for clause in walk.clauses() if clause.subject != clause.object.text]
+
+
+def _is_life(dates: Sequence[str]) -> bool:
+    """Whether two years may be those of a life, and not of an office or a contract."""
+    years = [int(date) for date in dates if re.fullmatch(r"\d{3,4}", date)]
+    return len(years) < 2 or years[1] - years[0] >= _YOUNGEST
 
 
 class _Walk:
@@ -307,7 +322,7 @@ class _Walk:
                         yield Clause("preposition", span.name, words, object_, noun.i, is_place)
 
     def _dates_of_life(self) -> Iterator[Clause]:
-        """As in "Ann Lee (1 May 1900 – 2 June 1980)", "Ann Lee (born 1900)"."""
+        """As in "Ann Lee (1 May 1900 – 2 June 1980)", "Ann Lee (born 1900, died 1980)"."""
         for position, person in enumerate(self._spans):
             opening = self._doc[person.end : person.end + 1].text
             if opening != "(" or self._coreference.clusters[person.name].type != "person":
@@ -319,9 +334,14 @@ class _Walk:
                 if later.is_date:
                     dates.append(later)
             inside = self._doc[person.end : dates[-1].begin].text if dates else ""
-            is_born = len(dates) == 1 and re.search(r"\bborn\b|\bb\.", inside)
-            is_span = len(dates) == 2 and re.search(r"[-\u2013\u2014]", inside)
-            if is_born or is_span:
+            is_born = re.search(r"\bborn\b|\bb\.", inside) is not None
+            is_dead = re.search(r"\bdied\b|\bd\.", inside) is not None
+            is_span = re.search(r"[-\u2013\u2014]", inside) and _is_life([d.name for d in dates])
+            if (
+                is_born
+                if len(dates) == 1
+                else len(dates) == 2 and (is_span or (is_born and is_dead))
+            ):
                 for event, date in zip(("was born", "died"), dates, strict=False):
                     is_day = re.match(r"\d\d?\b|.*[^\W\d]+ \d\d?,", date.name)
                     words = tuple(map(Word, (*event.split(), "on" if is_day else "in")))

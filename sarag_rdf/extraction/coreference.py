@@ -11,8 +11,8 @@ from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.entity_typing import WORDS
-from sarag_rdf.extraction.mentions import SUBJECTS, MentionSpan
+from sarag_rdf.extraction.entity_typing import SUBJECTS, WORDS, is_introduced
+from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.names import (
     ENGLISH,
     english,
@@ -148,10 +148,11 @@ def resolve_coreference(
     named |= dict.fromkeys(pronouns, topic)
     words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
     pronouns += _definite_nouns(doc, named, clusters[topic], words)
-    pairs = _pairs(doc, named, clusters[topic], clusters)
-    return CoreferenceResult(
-        topic, clusters, resolved, dict.fromkeys(pronouns, (topic,)) | dict(pairs)
-    )
+    pairs = {
+        **dict(_introduced(doc, named, clusters[topic], clusters)),
+        **dict(_pairs(doc, named, clusters[topic], clusters)),
+    }
+    return CoreferenceResult(topic, clusters, resolved, dict.fromkeys(pronouns, (topic,)) | pairs)
 
 
 def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
@@ -340,6 +341,8 @@ def _pronouns(
         is_other = is_other and token.head.dep_ != "relcl"  # "where Ada Brook was his tutor"
         if name == topic.name or (is_other and (clusters[name].type == "person") == is_person):
             last = name
+        elif not name and not is_person and is_introduced(token):
+            last = ""
         elif token.dep_ in places and word in _GENDER.keys() | _NEUTER:
             fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
             is_topic = last == topic.name and _companion(token, named) in ("", topic.name)
@@ -383,6 +386,26 @@ def _definite_nouns(
         is_definite = is_alone and [child.lower_ for child in token.lefts] == ["the"]
         if is_definite and token.lower_ in kinds and token.lower_ not in others:
             yield token.i
+
+
+def _introduced(
+    doc: Doc,
+    names: Mapping[int, str],
+    topic: CoreferenceCluster,
+    clusters: Mapping[str, CoreferenceCluster],
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Yield "it" after the sentence that says what another thing is: "Porter is a service. It"."""
+    name = ""
+    for sentence in doc.sents:
+        first = sentence[0]
+        if first.lower_ in ("it", "its") and first.dep_ in (*SUBJECTS, "poss"):
+            if name:
+                yield first.i, (name,)
+            continue
+        subject = next((t for t in sentence if t.dep_ in SUBJECTS and t.head.dep_ == "ROOT"), first)
+        name = names.get(subject.i, "") if is_introduced(subject) else ""
+        if name == topic.name or (name and clusters[name].type == "person"):
+            name = ""
 
 
 def _pairs(

@@ -20,6 +20,8 @@ from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, KNOWN, english, typ
 NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
 """Weights of evidence: a label, the words of a name, a preposition, a noun or rank."""
 
+SUBJECTS = ("nsubj", "nsubjpass")
+"""Dependency labels (ClearNLP) of a subject."""
 MONTH = f"(?:{'|'.join(ENGLISH['numbers']['months'].split())})"
 FULL_DATE = rf"(?:\d{{1,2}} {MONTH}|{MONTH} \d{{1,2}}),? \d{{3,4}}"
 """Patterns of months, and of dates with a day."""
@@ -316,3 +318,11 @@ def _is_supported(span: Span, type_: EntityType) -> bool:
         is_second = before == "," and beyond is not None and beyond.ent_type_ == "GPE"
         return span.text.istitle() and (before in ("in", "near") or is_second)
     return type_ == "organization" and before in ("by", "at", "of")
+
+
+def is_introduced(token: Token) -> bool:
+    """Whether a sentence says what its subject is, which is a name: "Porter is the service"."""
+    is_name = token.tag_ in ("NN", "NNP") and token.text[:1].isupper()
+    kinds = [child for child in token.head.children if child.dep_ == "attr"]
+    is_kind = any(child.dep_ == "det" for kind in kinds for child in kind.lefts)
+    return is_name and is_kind and token.dep_ in SUBJECTS and token.left_edge.dep_ != "det"

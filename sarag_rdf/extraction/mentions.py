@@ -26,6 +26,7 @@ from sarag_rdf.extraction.entity_typing import (
     WORDS,
     TypeEvidence,
     is_cast,
+    is_introduced,
     token_before,
     type_evidence,
     type_of_title,
@@ -46,8 +47,6 @@ TYPES: dict[str, EntityType] = {
 }
 """Labels of OntoNotes and WikiNER. Dates are matched by a pattern; amounts are ignored."""
 
-SUBJECTS = ("nsubj", "nsubjpass")
-"""Dependency labels (ClearNLP) of a subject."""
 
 _DATE = re.compile(
     rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? {MONTH},? |{MONTH} (?:\d{{1,2}}(?:st|nd|rd|th)?,? )?)?"
@@ -68,6 +67,8 @@ _NICKNAMED = re.compile(
     r"(?: [A-Z][\w'-]+)+"
 )
 """A name with a nickname: Ada "Ace" Brook."""
+_NAMESAKE = re.compile(r"[A-Z][\w'\u2019-]*(?: [A-Z][\w'\u2019-]*)* the (?:Elder|Younger)\b")
+"""One of two people of a name: "Mara Holm the Younger"."""
 _PATRONYMIC = re.compile(
     r"(?:[A-Z][\w'-]+ )+(?:(?:ibn|bint?|mac|ap|ferch|no) (?:al-|Ab[iu] )?(?:[A-Z][\w'-]+ ?)+)+\b"
 )
@@ -161,10 +162,12 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     named += [(span, _TITLED) for span in _with_titles_of_nobility(doc)]
     named += [(span, "WORK_OF_ART") for span in _matches(doc, _TRANSLATED)]
     nicknamed = [s for s in _matches(doc, _NICKNAMED) if any(t.ent_type_ == "PERSON" for t in s)]
-    people = *nicknamed, *_matches(doc, _PATRONYMIC), *_opening(doc, title)
+    patterned = *_matches(doc, _PATRONYMIC), *_matches(doc, _NAMESAKE)
+    people = *nicknamed, *patterned, *_opening(doc, title)
     named += [(span, "PERSON") for span in people]
     named += [(span, "GPE") for span in _matches(doc, _JOINED)]
     named += [(span, _DATED) for span in _dates(doc)]
+    named += [(span, _RUN) for span in _introductions(doc, title)]
     in_tables = [*tables(doc)]
     tabular = {token.i for table in in_tables for token in table}
     labels = {
@@ -638,6 +641,14 @@ def _is_name_of_person(doc: Doc, name: str) -> bool:
     people = {clean_name(ent.text) for ent in doc.ents if ent.label_ == "PERSON"}
     has_gender = any(token.lower_ in ("he", "she") for token in doc)
     return " " in name and (name in people or (has_gender and doc.text.startswith(name)))
+
+
+def _introductions(doc: Doc, title: str) -> Iterator[Span]:
+    """Words at the start of a sentence that says what they are, which the title has, too."""
+    known = set(re.findall(r"\w+", title))
+    for sentence in doc.sents:
+        if sentence[0].text in known and is_introduced(sentence[0]):
+            yield sentence[:1]
 
 
 def _dates(doc: Doc) -> Iterator[Span]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -364,9 +364,19 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
         if words[-1] in _PREPOSITIONS and len(words) > 1:
             yield _Pattern(words, property_, False, True)
             yield _Pattern(stems_of(f"is {label}"), property_, False, True)
-        else:
-            yield _Pattern(("have", *words), property_, False, True)
-            yield _Pattern((COPULA, *words, "of"), property_, True, True)
+            continue
+        if _may_be_verb(label):
+            yield from _voices(_Pattern(words, property_, False, True))
+        noun = words[1:] if words[0] == "have" else words
+        yield _Pattern(("have", *noun), property_, False, True)
+        yield _Pattern((COPULA, *noun, "of"), property_, True, True)
+
+
+def _may_be_verb(label: str) -> bool:
+    """Whether a label is a verb, or may be one: "wrote", "leads", which "awards" looks like."""
+    word = label.casefold()
+    is_plural = word.endswith("s") and stem(word) == stem(word[:-1])
+    return word.isalpha() and (is_plural or _is_participle(word))
 
 
 def stems_of(phrase: str) -> tuple[str, ...]:
@@ -379,9 +389,9 @@ def _voices(pattern: _Pattern) -> Iterator[_Pattern]:
     yield pattern
     words = pattern.words
     if len(words) == 3 and words[0] == "be" and words[2] == "by":
-        yield _Pattern(words[1:2], pattern.meaning, not pattern.is_inverse)
+        yield replace(pattern, words=words[1:2], is_inverse=not pattern.is_inverse)
     elif len(words) == 1 and words[0] not in (COPULA, "become", "have"):
-        yield _Pattern(("be", *words, "by"), pattern.meaning, not pattern.is_inverse)
+        yield replace(pattern, words=("be", *words, "by"), is_inverse=not pattern.is_inverse)
 
 
 def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:

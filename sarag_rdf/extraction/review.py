@@ -100,7 +100,7 @@ class PropertySuggester:
             confidence = round(float(cosine) * text.weight * COSINE_CONFIDENCE, 2)
             if confidence < LEAST:
                 continue
-            directions = (False, True) if text.is_inverse is None else (text.is_inverse,)
+            directions = _directions(text, phrase.phrase)
             suggestions += [
                 Suggestion(text.property.iri, is_inverse, confidence)
                 for is_inverse in directions
@@ -132,6 +132,17 @@ class PropertySuggester:
 
 def _argument(type_: str) -> Argument:
     return Argument("", "name", nearest_type(type_))
+
+
+def _directions(text: _Text, phrase: str) -> tuple[bool, ...]:
+    """Whether the phrase may state the property from object to subject, as "owns" for "owned by".
+
+    Of other labels the words do not say it.
+    """
+    if text.is_inverse is not None:
+        return (text.is_inverse,)
+    passives = [words.endswith(" by") for words in (text.text, phrase)]
+    return (passives[0] != passives[1],) if any(passives) else (False, True)
 
 
 def _texts(property_: OntologyProperty) -> Iterator[_Text]:

@@ -27,7 +27,7 @@ from sarag_rdf.graph.texts import entity_labels
 
 NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
 NEIGHBOUR_WEIGHT = 0.4
-"""That of the neighbours, if both have some; the others then share the rest."""
+"""That of the neighbours, if both have some that both graphs know; the others share the rest."""
 ALIAS_SCORE, SIMILAR_FACTOR = 0.95, 0.9
 UNKNOWN_SCORE = 0.5
 TOOL = "sarag link"
@@ -173,12 +173,14 @@ class _Search:
     def _neighbour_shares(self, pairs: list[IriPair]) -> dict[IriPair, float]:
         """How much of the neighbours of an entity the item has, for pairs where both have some.
 
+        A graph that knows none of the neighbours of an entity says nothing by leaving them out.
         Neighbours are compared by name. A name counts by its rarity among the neighbours of the
         items: log(1 + items / items with it).
         """
         here = neighbour_names(self.own, {entity for entity, _ in pairs})
         there = neighbour_names(self.target, {item for _, item in pairs}) if here else {}
         counts = Counter(name for names in there.values() for name in names)
+        known = counts.keys() | self.items.by_name.keys()
 
         def weight(names: Iterable[str]) -> float:
             return sum(math.log(1 + len(there) / (counts[name] or 1)) for name in sorted(names))
@@ -186,7 +188,7 @@ class _Search:
         return {
             (entity, item): weight(here[entity] & there[item]) / weight(here[entity])
             for entity, item in pairs
-            if entity in here and item in there
+            if item in there and not known.isdisjoint(here.get(entity, ()))
         }
 
     def _score(

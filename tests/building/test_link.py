@@ -586,6 +586,23 @@ def test_neighbours_tell_apart_items_of_one_name_and_values_are_no_entities(
     assert "https://films.example.org/other" not in found
 
 
+def test_a_graph_that_knows_no_neighbour_of_an_entity_says_nothing_by_it(tmp_path: Path) -> None:
+    """Such as one of countries, for the directors of films."""
+    (tmp_path / "lands.ttl").write_text(
+        """@prefix f: <https://films.example.org/> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        f:orbis rdfs:label "Orbis" ; f:madeIn f:land . f:land rdfs:label "Freedonia" .""",
+        "utf-8",
+    )
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source("Orbis opened.", "", "a.txt")], extractor=Directed())
+        kg.import_graph(tmp_path / "lands.ttl", "rdf", name="lands")
+        [match] = kg.links.candidates("lands")
+    assert match.object == "https://films.example.org/orbis"
+    assert match.confidence == 0.8
+    assert "neighbours" not in match.comment
+
+
 class Directed:
     """A film with its director, and its year, which is also the name of a film."""
 

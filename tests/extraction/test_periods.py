@@ -6,6 +6,7 @@ import pytest
 
 from sarag_rdf.base.types import Document
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +48,27 @@ def test_each_verb_has_its_own_times(extractor: SpacyExtractor) -> None:
     assert not isinstance(found, Exception)
     ends = {r.object: r.end.lexical for r in found.relations if r.predicate and r.end}
     assert ends == {"University of Oslo": "1937", "Bergen": "1941"}
+
+
+def test_relations_without_a_property_have_the_times_of_their_verbs(
+    extractor: SpacyExtractor,
+) -> None:
+    """They may state one later, by a decision about their phrase."""
+    text = "Ida Brandt steered the Thule Museum from 1919 to 1937."
+    [found] = extractor.extract([Document("d", "s", "", text, 0, len(text))])
+    assert not isinstance(found, Exception)
+    times = {r.object: [t.lexical if t else "" for t in r.times] for r in found.relations}
+    assert times == {"Thule Museum": ["1919", "1937", ""], "1919": [""] * 3, "1937": [""] * 3}
+
+
+def test_a_birth_place_remains_one_where_the_ontology_has_no_birth_dates() -> None:
+    """So that queries at a later time and reports of contradictions know of it."""
+    born = OntologyProperty("urn:bornIn", "born in")
+    text = "Ida Brandt was born in Riga in 1867."
+    [found] = SpacyExtractor(schema=Schema.of([], [born])).extract(
+        [Document("d", "s", "", text, 0, len(text))]
+    )
+    assert not isinstance(found, Exception)
+    [typed] = [relation for relation in found.relations if relation.predicate]
+    assert (typed.object, typed.at) == ("Riga", None)
+    assert typed.start is not None and typed.start.lexical == "1867"

@@ -78,3 +78,12 @@ def test_numbers_and_dates_are_values_that_a_property_may_have() -> None:
     numbers, pages = suggester.suggest(phrases)
     assert [s.property for s in numbers] == ["urn:population"]
     assert "urn:homepage" not in [s.property for s in pages]
+
+
+def test_a_label_in_the_passive_is_stated_from_the_other_end_by_an_active_phrase() -> None:
+    properties = [OntologyProperty("urn:ownedBy", "owned by")]
+    suggester = PropertySuggester(Schema.of([], properties), HashEmbedder())
+    phrases = [CountedPhrase(p, "misc", "misc") for p in ("owned", "is mostly owned by")]
+    active, passive = suggester.suggest(phrases)
+    assert [s.is_inverse for s in active] == [True]
+    assert [s.is_inverse for s in passive] == [False]
