@@ -125,7 +125,7 @@ BUDGETS: dict[str, int] = {
     "documents": 828,
     "extraction": 4565,
     "graph": 7453,
-    "kg": 5717,
+    "kg": 5738,
     "models": 1830,
     "retrieval": 3051,
     "server": 6636,

@@ -6,18 +6,20 @@ decision also holds for documents that are indexed later, and can be undone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from pyoxigraph import NamedNode
 
 from sarag_rdf.base import tabular
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import normalize_name, phrase_key
 from sarag_rdf.base.ports import Progress, silent
 from sarag_rdf.base.tabular import TableRow
-from sarag_rdf.base.vocab import PROV, SARAG, iri
+from sarag_rdf.base.vocab import PROV, SARAG, TYPE_CLASSES, iri
 from sarag_rdf.building import decision_records as stored
 from sarag_rdf.building.decision_records import SUBJECTS, read_decisions
 from sarag_rdf.building.decision_records import Decision as Decision
@@ -26,6 +28,7 @@ from sarag_rdf.building.incremental import refresh
 from sarag_rdf.building.link_records import EXACT, Match, following_links, read_table, review_table
 from sarag_rdf.building.merge_rules import NEAR
 from sarag_rdf.building.plan import IndexedSources
+from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads, today, with_revision
 from sarag_rdf.kg import proposals as proposing
@@ -315,9 +318,27 @@ def _stating(reader: GraphReader) -> int:
 
 def _replace_decisions(reader: GraphReader, decisions: Sequence[Decision], about: Subject) -> None:
     """Record decisions about classes or phrases, instead of earlier ones about the same."""
+    if about == "classes":
+        decisions = [*decisions, *_types(reader, decisions)]
     decided = {(decision.name, decision.ends) for decision in decisions}
     earlier = (d for d in read_decisions(reader) if d.kind in SUBJECTS[about])
     record_decisions(reader, decisions, [d for d in earlier if (d.name, d.ends) in decided])
+
+
+def _types(reader: GraphReader, decisions: Iterable[Decision]) -> Iterator[Decision]:
+    """The entity types of names whose decided classes are those of an ontology, if they have one.
+
+    A service is no longer a person, whatever the documents seemed to say.
+    """
+    matcher, types = PhraseMatcher(schema_in_force(reader)), set(TYPE_CLASSES.values())
+    of_name: dict[str, list[Decision]] = {}
+    for decision in decisions:
+        of_name.setdefault(decision.name, []).append(decision)
+    for first, *others in of_name.values():
+        classes = [NamedNode(decision.other) for decision in (first, *others)]
+        implied = {type_ for class_ in classes for type_ in matcher.entity_types(class_.value)}
+        if types.isdisjoint(classes) and len(implied) == 1:
+            yield replace(first, other=TYPE_CLASSES[implied.pop()].value)
 
 
 def record_decisions(
