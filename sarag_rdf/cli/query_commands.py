@@ -10,7 +10,7 @@ import click
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import declared_options
-from sarag_rdf.base.ports import Triples
+from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit, note, open_output, text_lines
 from sarag_rdf.graph.metadata import DatasetMetadata
@@ -77,6 +77,9 @@ def query(sparql: str | None, file: Path | None, **options: Any) -> int:
             prefixes=prefixes,
             timeout=options["timeout"],
         )
+        if isinstance(result, Table) and not result.rows:
+            for term in kg.explain_query(text, prefixes=prefixes).unused:
+                note(f"no result: {term}")
     usual = "turtle" if isinstance(result, Triples) else "table"
     format_ = "json" if options["as_json"] else options["format_"] or usual
     if format_ == "table" and not isinstance(result, Triples):

@@ -219,7 +219,7 @@ def _majority_type(votes: Counter[EntityType]) -> EntityType:
 def _short_forms(
     mention_spans: list[MentionSpan], types: dict[str, EntityType], title_key: str
 ) -> Iterator[tuple[str, str]]:
-    """Yield (short, long) for surnames, first names, omitted middle names and legal forms.
+    """Yield (short, long) for surnames, first names, initials, omitted middle names, legal forms.
 
     A short form that fits several people, or names of unknown type, refers to none of them, unless
     one is the title.
@@ -260,11 +260,19 @@ def _short_forms(
             unranked = words[1:] if words[0] in _RANKS and len(words) > 1 else words
             is_last = unranked == parts[-len(unranked) :] and "of" not in parts
             is_shorter = len(parts) > len(unranked) and (is_first or is_inner or is_last)
+            is_shorter = is_shorter or _has_initials(words, parts)
             if long != key and (is_shorter or key == heads.get(long)):
                 longer.append(long)
         long_form = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
         if types.get(long_form) == "person":
             yield key, long_form
+
+
+def _has_initials(short: list[str], long: list[str]) -> bool:
+    """Whether a name has a surname and the initials before it: "P. R. Lund", "Pia Rosa Lund"."""
+    initials = "".join(word[0] for word in long[:-1])
+    is_short = len(short) == 2 and len(short[0]) < 4 and short[0] != long[0]
+    return is_short and short[-1] == long[-1] and initials.startswith(short[0])
 
 
 def _strip_endings(key: str, endings: frozenset[str]) -> list[str]:

@@ -107,7 +107,8 @@ _NAMING = english("mentions", "naming")
 _FOREIGN_HEADS = english("mentions", "foreign_heads")
 _PLACES = english("mentions", "placed")
 _FOREIGN_ARTICLES = english("mentions", "foreign_articles")
-_COMPASS = english("mentions", "compass")
+_BEFORE = english("mentions", "compass") | {"d:dd", "dd:dd"}
+"""Words, and shapes of times of day, that belong to no name behind them."""
 _PARTICLES = frozenset({"de", "des", "du", "della", "di"})
 _DATABLE = frozenset({"misc", "organization"})
 """Types of what a year before the name tells from others: the "2000" Summer Olympics."""
@@ -592,7 +593,9 @@ def _is_small(word: str) -> bool:
 
 def _trim(span: Span) -> Span:
     begin, end = span.start, span.end
-    while begin < end and (span.doc[begin].pos_ in _EDGE or span.doc[begin].text in _COMPASS):
+    while begin < end and (
+        (first := span.doc[begin]).pos_ in _EDGE or {first.text, first.shape_} & _BEFORE
+    ):
         begin += 1
     while begin < end and span.doc[end - 1].pos_ in _EDGE - {"PART"}:
         end -= 1

@@ -45,7 +45,7 @@ from tests.sample_graph import (
     rdf_bytes,
 )
 
-NAMES = "SELECT ?name { ?e a sarag:MiscEntity ; skos:prefLabel ?name } ORDER BY ?name"
+NAMES = "SELECT ?name { ?e a sarag:Entity ; skos:prefLabel ?name } ORDER BY ?name"
 HEAVY = ("torch", "spacy", "sentence_transformers", "transformers", "openai", "pyshacl", "rdflib")
 
 

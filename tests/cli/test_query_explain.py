@@ -56,6 +56,19 @@ def test_what_a_query_reads_is_printed(sarag: Sarag, folder: Path) -> None:
     ]
 
 
+def test_terms_that_do_not_occur_are_named_where_a_query_has_no_result(
+    sarag: Sarag, folder: Path
+) -> None:
+    done = sarag("query", "--kg", folder, "SELECT ?p { ?p ex:birthPlac ?c }")
+    assert done.out.endswith("0 rows\n")
+    [line] = done.complaints
+    assert line.startswith("sarag: no result: property ex:birthPlac is not declared")
+    assert line.endswith("did you mean ex:birthPlace?")
+    found = sarag("query", "--kg", folder, "SELECT ?p { ?p a ex:Chemist OPTIONAL { ?p ex:x ?c } }")
+    assert found.err == "", "there is a result"
+    assert sarag("query", "--kg", folder, "-q", "SELECT ?p { ?p ex:birthPlac ?c }").err == ""
+
+
 def test_counts_are_those_of_the_parts_that_are_read(sarag: Sarag, folder: Path) -> None:
     query = "PREFIX f: <https://feeds.example/> SELECT * { ?x a f:Feed ; f:next ?y }"
 

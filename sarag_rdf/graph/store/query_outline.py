@@ -397,6 +397,10 @@ class UnusedTerm:
     problem: str
     suggestion: str = ""
 
+    def __str__(self) -> str:
+        hint = f": did you mean {self.suggestion}?" if self.suggestion else ""
+        return f"{self.kind} {self.term} {self.problem}{hint}"
+
 
 def unused_terms(
     outline: QueryOutline, run_query: Callable[[str], Any], known: Vocabulary
