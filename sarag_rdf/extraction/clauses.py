@@ -91,7 +91,7 @@ class Clause:
         return Relation(*ends, self.text, confidence, start=start, end=end, at=at)
 
 
-_YOUNGEST = 15
+_YOUNGEST = 18
 """Years between two in brackets after a name, from which they are taken for birth and death."""
 
 

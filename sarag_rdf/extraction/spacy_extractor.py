@@ -344,9 +344,10 @@ class StatementFinder:
             stems = [word.stem for word in normalize_words(clause.words)]
             if clause.object.kind in ("noun", "class") and stems in ([COPULA], ["become"]):
                 class_ = self._matcher.class_of_noun(clause.object.text)
-                is_guessed = " " not in clause.subject  # "Porter is a service"
-                if class_ and (is_guessed or self._is_possible(clause.subject, class_)):
-                    classes_of.setdefault(clause.subject, {})[class_] = None
+                name = clause.subject  # in one word, a person by a guess: "Porter is a service"
+                is_guess = self.types.get(name) == "person" and " " not in name
+                if class_ and (is_guess or self._is_possible(name, class_)):
+                    classes_of.setdefault(name, {})[class_] = None
         for name, classes in classes_of.items():
             schema = self._matcher.schema
             above = {p for class_ in classes for p in schema.superclasses(class_) - {class_}}
