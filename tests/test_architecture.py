@@ -123,7 +123,7 @@ BUDGETS: dict[str, int] = {
     "building": 4688,
     "cli": 3072,
     "documents": 828,
-    "extraction": 4577,
+    "extraction": 4595,
     "graph": 7457,
     "kg": 5738,
     "models": 1830,

@@ -116,13 +116,14 @@ class _Walk:
         self._spans = coreference.mention_spans
         self._span_of = {i: span for span in self._spans for i in range(span.begin, span.end)}
         self._periods = find_periods(doc)
+        self._offices: dict[str, Argument] = {}  # what the text has named a noun of, the last
 
     def clauses(self) -> Iterator[Clause]:
         """All clauses; dates of life, then those of verbs and noun phrases, then those of names."""
         yield from self._dates_of_life()
         for token in self._doc:
             if token.pos_ in _VERBS:
-                yield from self._timed(token, self._of_verb(token))
+                yield from self._successions(self._timed(token, self._of_verb(token)))
             elif token.dep_ == "poss":
                 yield from self._possessive(token)
             elif token.dep_ == "appos":
@@ -135,6 +136,23 @@ class _Walk:
         """The clauses of a verb or an apposition, with its period."""
         period = self._periods.get(anchor.i, ALWAYS)
         yield from (replace(clause, period=period) for clause in clauses) if period else clauses
+
+    def _successions(self, clauses: Iterator[Clause]) -> Iterator[Clause]:
+        """The clauses, and who was something at a time of what another one was it, too.
+
+        As in "Ann was director of the museum until 1934. Bo has been director since 1938".
+        """
+        for clause in clauses:
+            yield clause
+            noun, words = clause.object.text, [w.stem for w in clause.words if not w.is_optional]
+            if clause.object.kind == "name" and words[-1] == "of" and len(words) > 1:
+                self._offices[words[-2]] = clause.object
+            elif clause.rule == "copula" and clause.period and clause.is_fact:
+                office = self._offices.get(noun) if clause.object.kind == "noun" else None
+                after = {child.lower_ for child in self._doc[clause.token].rights}
+                if office and after.isdisjoint(("of", "at", "for", "in")):
+                    of = (*clause.words, Word(noun), Word("of"))
+                    yield replace(clause, rule="", words=of, object=office)
 
     def _of_verb(self, verb: Token) -> Iterator[Clause]:
         """Subjects and arguments of a verb; its object as the subject of the passive."""
