@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from bisect import bisect_right
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,8 +98,9 @@ def passes(text: str) -> bool:
 def test_no_text_that_is_run_untried_takes_half_of_a_stack() -> None:
     texts = {}
     for name, repeated in REPEATED.items():
-        fitting = [n for n in range(1, SAFE_LENGTH) if len(repeated(n)) <= SAFE_LENGTH]
-        allowed = [repeated(n) for n in (fitting[-1], 95, 70, 40) if n <= fitting[-1]]
+        sizes = range(1, SAFE_LENGTH)
+        most = bisect_right(sizes, SAFE_LENGTH, key=lambda n: len(repeated(n)))
+        allowed = [repeated(n) for n in (most, 95, 70, 40) if n <= most]
         texts[name] = next(text for text in allowed if passes(text))
     done = subprocess.run(
         [sys.executable, "-c", _TRY, str(STACK)],
