@@ -912,6 +912,7 @@ LIVES = (
         ("What did the director Ida make?", "Noon", 0.9, ["c.txt"]),
         ("Who directed the play Noon?", "Ida", 0.9, ["c.txt"]),
         ("Who did Fay teach?", "Ada", 0.9, ["a.txt"]),
+        ("Who did Ada parent?", "", 0, []),  # here it is a verb
     ],
 )
 def test_documents_answer_with_the_certainty_of_what_they_state(

@@ -247,12 +247,15 @@ class Asking:
                     forms = forms[1:]
             yield AskedWord(place, spoken.stem, forms, not is_of_topic)
         by_whom = self.before.lower().split()[:1] == ["by"]
+        is_verb = self.before.lower().split()[-1:] in (["do"], ["does"], ["did"])
         for place, spoken in enumerate(right, start=1):
             forms = spoken.forms(is_before=by_whom)
             if place == len(right) and self._is_of:
                 forms = spoken.turned
             elif self.is_owner and place < max(2, len(right)):  # "X's father", "X's teacher born"
                 forms = forms[:1]
+            elif is_verb and place == 1 and len(forms) == 2:  # "who did X father"
+                forms = forms[1:]
             yield AskedWord(place, spoken.stem, forms)
 
     @property
