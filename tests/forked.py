@@ -222,11 +222,19 @@ def _be_template(control: socket.socket) -> NoReturn:
 
 
 def _watch(pid: int, stdout: int, stderr: int, wire: int) -> NoReturn:
-    """Tell what the number of a process is, and how it ends; this process does nothing else."""
+    """Tell what the number of a process is, and how it ends; this process does nothing else.
+
+    It ends the process if there is nobody left to be told.
+    """
     os.close(stdout)
     os.close(stderr)
-    with socket.socket(fileno=wire) as told:
+    with socket.socket(fileno=wire) as told, suppress(OSError):
         told.sendall(f"{pid}\n".encode())
+        waiting = select.poll()
+        waiting.register(told, select.POLLHUP)
+        waiting.register(os.pidfd_open(pid), select.POLLIN)
+        if (told.fileno(), select.POLLHUP) in waiting.poll():
+            os.kill(pid, signal.SIGKILL)
         code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
         told.sendall(f"{code}\n".encode())
     os._exit(0)

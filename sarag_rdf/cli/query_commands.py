@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.output import emit, note, open_output, text_lines
+from sarag_rdf.cli.output import emit, is_quiet, note, open_output, text_lines
 from sarag_rdf.graph.metadata import DatasetMetadata
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
 
@@ -77,9 +78,10 @@ def query(sparql: str | None, file: Path | None, **options: Any) -> int:
             prefixes=prefixes,
             timeout=options["timeout"],
         )
-        if isinstance(result, Table) and not result.rows:
-            for term in kg.explain_query(text, prefixes=prefixes).unused:
-                note(f"no result: {term}")
+        if isinstance(result, Table) and not result.rows and not is_quiet():
+            with suppress(QueryError):  # what cannot be analysed has been run
+                for term in kg.explain_query(text, prefixes=prefixes).unused:
+                    note(f"in this query: {term}")
     usual = "turtle" if isinstance(result, Triples) else "table"
     format_ = "json" if options["as_json"] else options["format_"] or usual
     if format_ == "table" and not isinstance(result, Triples):

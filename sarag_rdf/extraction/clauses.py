@@ -101,12 +101,6 @@ def find_clauses(doc: Doc, coreference: CoreferenceResult) -> list[Clause]:
     return [clause for clause in walk.clauses() if clause.subject != clause.object.text]
 
 
-def _is_life(dates: Sequence[str]) -> bool:
-    """Whether two years may be those of a life, and not of an office or a contract."""
-    years = [int(date) for date in dates if re.fullmatch(r"\d{3,4}", date)]
-    return len(years) < 2 or years[1] - years[0] >= _YOUNGEST
-
-
 class _Walk:
     """A dependency parse with resolved coreference (ClearNLP labels, as in English pipelines)."""
 
@@ -351,19 +345,35 @@ class _Walk:
                     break
                 if later.is_date:
                     dates.append(later)
-            inside = self._doc[person.end : dates[-1].begin].text if dates else ""
-            is_born = re.search(r"\bborn\b|\bb\.", inside) is not None
-            is_dead = re.search(r"\bdied\b|\bd\.", inside) is not None
-            is_span = re.search(r"[-\u2013\u2014]", inside) and _is_life([d.name for d in dates])
-            if (
-                is_born
-                if len(dates) == 1
-                else len(dates) == 2 and (is_span or (is_born and is_dead))
-            ):
+            if self._is_life(person, dates, is_first=position == 0):
                 for event, date in zip(("was born", "died"), dates, strict=False):
                     is_day = re.match(r"\d\d?\b|.*[^\W\d]+ \d\d?,", date.name)
                     words = tuple(map(Word, (*event.split(), "on" if is_day else "in")))
                     yield Clause("life", person.name, words, Argument(date.name), date.begin)
+
+    def _is_life(
+        self, person: MentionSpan, dates: Sequence[MentionSpan], *, is_first: bool
+    ) -> bool:
+        """Whether the dates in brackets after a name are those of birth and death.
+
+        Two years without more may be those of an office or a contract: they are not behind a
+        ruler's number, nor less than `_YOUNGEST` years apart but behind the first name of a text.
+        """
+        inside = self._doc[person.end : dates[-1].begin].text if dates else ""
+        is_born = re.search(r"\bborn\b|\bb\.", inside) is not None
+        if len(dates) != 2:
+            return is_born and len(dates) == 1
+        if re.search(r"\bdied\b|\bd\.", inside):
+            return is_born
+        if re.search(r"[-\u2013\u2014]", inside) is None:
+            return False
+        if not all(re.fullmatch(r"\d{3,4}", date.name) for date in dates):
+            return True
+        years = [int(date.name) for date in dates]
+        is_bare = re.fullmatch(r"\W*(?:ca?\.\W*)?\d+\W*(?:ca?\.\W*)?", inside) is not None
+        is_long = is_first or years[1] - years[0] >= _YOUNGEST
+        is_ruler = re.search(r" [IVX]+$", person.name) is not None
+        return is_bare and is_long and not is_ruler and years[0] < years[1]
 
     # ------------------------------------------------------------------ names and subjects
 

@@ -240,6 +240,7 @@ def _short_forms(
     companies = {
         bare: key for key in keys if (bare := " ".join(_strip_endings(key, _LEGAL_FORMS))) != key
     }
+    with_initials = {s.key for s in mention_spans if re.match(r"(?:[A-Z]\.[ -]?)+[A-Z]\w", s.name)}
     with_family_name = {s.key for s in mention_spans if re.search(r" \w+-[a-z]+$", s.name)}
     for key in keys:
         words = _strip_endings(key, _NAME_SUFFIXES)
@@ -260,7 +261,7 @@ def _short_forms(
             unranked = words[1:] if words[0] in _RANKS and len(words) > 1 else words
             is_last = unranked == parts[-len(unranked) :] and "of" not in parts
             is_shorter = len(parts) > len(unranked) and (is_first or is_inner or is_last)
-            is_shorter = is_shorter or _has_initials(words, parts)
+            is_shorter = is_shorter or (key in with_initials and _has_initials(words, parts))
             if long != key and (is_shorter or key == heads.get(long)):
                 longer.append(long)
         long_form = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
@@ -271,8 +272,7 @@ def _short_forms(
 def _has_initials(short: list[str], long: list[str]) -> bool:
     """Whether a name has a surname and the initials before it: "P. R. Lund", "Pia Rosa Lund"."""
     initials = "".join(word[0] for word in long[:-1])
-    is_short = len(short) == 2 and len(short[0]) < 4 and short[0] != long[0]
-    return is_short and short[-1] == long[-1] and initials.startswith(short[0])
+    return len(short) == 2 and short[-1] == long[-1] and initials.startswith(short[0])
 
 
 def _strip_endings(key: str, endings: frozenset[str]) -> list[str]:
@@ -402,8 +402,11 @@ def _introduced(
     topic: CoreferenceCluster,
     clusters: Mapping[str, CoreferenceCluster],
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """Yield "it" after the sentence that says what another thing is: "Porter is a service. It"."""
-    name = ""
+    """Yield "it" after the sentence that says what another thing is: "Porter is a service. It".
+
+    Such a sentence is the first one, or about a thing that the name of the topic names.
+    """
+    name, in_topic = "", set(normalize_name(topic.name).split())
     for sentence in doc.sents:
         first = sentence[0]
         if first.lower_ in ("it", "its") and first.dep_ in (*SUBJECTS, "poss"):
@@ -412,7 +415,8 @@ def _introduced(
             continue
         subject = next((t for t in sentence if t.dep_ in SUBJECTS and t.head.dep_ == "ROOT"), first)
         name = names.get(subject.i, "") if is_introduced(subject) else ""
-        if name == topic.name or (name and clusters[name].type == "person"):
+        is_new = sentence.start == 0 or set(normalize_name(name).split()) <= in_topic
+        if name == topic.name or not is_new or (name and clusters[name].type == "person"):
             name = ""
 
 

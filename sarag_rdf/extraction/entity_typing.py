@@ -8,10 +8,10 @@ it is. They weigh more than the label of a recogniser, which knows only the look
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from spacy.tokens import Span, Token
+from spacy.tokens import Doc, Span, Token
 
 from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.types import EntityType
@@ -23,6 +23,12 @@ NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
 SUBJECTS = ("nsubj", "nsubjpass")
 """Dependency labels (ClearNLP) of a subject."""
 MONTH = f"(?:{'|'.join(ENGLISH['numbers']['months'].split())})"
+DATE = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? {MONTH},? |{MONTH} (?:\d{{1,2}}(?:st|nd|rd|th)?,? )?)?"
+    r"(?:1\d|20)\d\ds?\b(?![.,]\d)(?!%)"
+    rf"|\b(?:\d{{1,2}} )?{MONTH} \d{{3}}\b(?![,.]\d)"
+    r"|\b\d{1,2}(?:st|nd|rd|th)[ -]century(?: BCE?| CE| AD)?\b|\b\d{1,4} (?:BCE?|CE|AD)\b"
+)
 FULL_DATE = rf"(?:\d{{1,2}} {MONTH}|{MONTH} \d{{1,2}}),? \d{{3,4}}"
 """Patterns of months, and of dates with a day."""
 
@@ -318,6 +324,14 @@ def _is_supported(span: Span, type_: EntityType) -> bool:
         is_second = before == "," and beyond is not None and beyond.ent_type_ == "GPE"
         return span.text.istitle() and (before in ("in", "near") or is_second)
     return type_ == "organization" and before in ("by", "at", "of")
+
+
+def introductions(doc: Doc, title: str) -> Iterator[Span]:
+    """Words at the start of a sentence that says what they are, which the title has, too."""
+    known = set(re.findall(r"\w+", title))
+    for sentence in doc.sents:
+        if sentence[0].text in known and is_introduced(sentence[0]):
+            yield sentence[:1]
 
 
 def is_introduced(token: Token) -> bool:

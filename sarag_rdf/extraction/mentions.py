@@ -19,14 +19,15 @@ from spacy.util import filter_spans
 from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import VALUE_TYPES, EntityType
 from sarag_rdf.extraction.entity_typing import (
+    DATE,
     MONTH,
     NAMED,
     PLACED,
     STATED,
     WORDS,
     TypeEvidence,
+    introductions,
     is_cast,
-    is_introduced,
     token_before,
     type_evidence,
     type_of_title,
@@ -48,12 +49,6 @@ TYPES: dict[str, EntityType] = {
 """Labels of OntoNotes and WikiNER. Dates are matched by a pattern; amounts are ignored."""
 
 
-_DATE = re.compile(
-    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)? {MONTH},? |{MONTH} (?:\d{{1,2}}(?:st|nd|rd|th)?,? )?)?"
-    r"(?:1\d|20)\d\ds?\b(?![.,]\d)(?!%)"
-    rf"|\b(?:\d{{1,2}} )?{MONTH} \d{{3}}\b(?![,.]\d)"
-    r"|\b\d{1,2}(?:st|nd|rd|th)[ -]century(?: BCE?| CE| AD)?\b|\b\d{1,4} (?:BCE?|CE|AD)\b"
-)
 _QUOTED = re.compile(
     r"(?:\"|``|` ` ?|\u201c) ?([A-Z0-9][^\"`\u201c\u201d\n]{1,90}?)[.,]? ?(?:\"|\'\'|\u201d)"
 )
@@ -67,8 +62,8 @@ _NICKNAMED = re.compile(
     r"(?: [A-Z][\w'-]+)+"
 )
 """A name with a nickname: Ada "Ace" Brook."""
-_NAMESAKE = re.compile(r"[A-Z][\w'\u2019-]*(?: [A-Z][\w'\u2019-]*)* the (?:Elder|Younger)\b")
-"""One of two people of a name: "Mara Holm the Younger"."""
+_NAMESAKE = re.compile(r"\bthe (?:Elder|Younger)\b")
+"""Tells one of two people of a name: "Mara Holm the Younger"."""
 _PATRONYMIC = re.compile(
     r"(?:[A-Z][\w'-]+ )+(?:(?:ibn|bint?|mac|ap|ferch|no) (?:al-|Ab[iu] )?(?:[A-Z][\w'-]+ ?)+)+\b"
 )
@@ -163,12 +158,12 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     named += [(span, _TITLED) for span in _with_titles_of_nobility(doc)]
     named += [(span, "WORK_OF_ART") for span in _matches(doc, _TRANSLATED)]
     nicknamed = [s for s in _matches(doc, _NICKNAMED) if any(t.ent_type_ == "PERSON" for t in s)]
-    patterned = *_matches(doc, _PATRONYMIC), *_matches(doc, _NAMESAKE)
+    patterned = *_matches(doc, _PATRONYMIC), *_namesakes(doc)
     people = *nicknamed, *patterned, *_opening(doc, title)
     named += [(span, "PERSON") for span in people]
     named += [(span, "GPE") for span in _matches(doc, _JOINED)]
     named += [(span, _DATED) for span in _dates(doc)]
-    named += [(span, _RUN) for span in _introductions(doc, title)]
+    named += [(span, _RUN) for span in introductions(doc, title)]
     in_tables = [*tables(doc)]
     tabular = {token.i for table in in_tables for token in table}
     labels = {
@@ -587,6 +582,18 @@ def _with_titles_of_nobility(doc: Doc) -> Iterator[Span]:
             yield doc[begin : span.end]
 
 
+def _namesakes(doc: Doc) -> Iterator[Span]:
+    """Names with what tells their bearer from another one: "Mara Holm the Younger"."""
+    for suffix in _matches(doc, _NAMESAKE):
+        begin = suffix.start
+        while begin and doc[begin - 1].pos_ == "PROPN":
+            begin -= 1
+            if doc[begin].ent_iob_ == "B":
+                break
+        if begin < suffix.start:
+            yield doc[begin : suffix.end]
+
+
 def _is_small(word: str) -> bool:
     return len(word) > 3 and word[0].islower()
 
@@ -646,17 +653,9 @@ def _is_name_of_person(doc: Doc, name: str) -> bool:
     return " " in name and (name in people or (has_gender and doc.text.startswith(name)))
 
 
-def _introductions(doc: Doc, title: str) -> Iterator[Span]:
-    """Words at the start of a sentence that says what they are, which the title has, too."""
-    known = set(re.findall(r"\w+", title))
-    for sentence in doc.sents:
-        if sentence[0].text in known and is_introduced(sentence[0]):
-            yield sentence[:1]
-
-
 def _dates(doc: Doc) -> Iterator[Span]:
     amounts = {token.i for ent in doc.ents if ent.label_ in _AMOUNTS for token in ent}
-    for match in _DATE.finditer(doc.text):
+    for match in DATE.finditer(doc.text):
         span = doc.char_span(match.start(), match.end())
         if span is not None and not all(token.i in amounts for token in span):
             yield span

@@ -91,6 +91,8 @@ _RELATIONAL = frozenset("part member on leader figur charact role".split())
 """Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
 _GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
 """Words of phrases that say so little that the subject must fit the domain: "is a * in"."""
+_GIVING = frozenset({"be", "give", "go", "present", "to"})
+"""Words of phrases that both arguments must fit well: paintings are given to museums, too."""
 _IRREGULAR: dict[str, str] = {
     form: forms.split()[0]
     for forms in ENGLISH["phrases"]["irregular"].split(";")
@@ -263,6 +265,8 @@ class PhraseMatcher:
             range_fit = self.fit(object_, property_.ranges) if object_.kind == "name" else -1
         if min(domain_fit, range_fit) < 0 or max(domain_fit, range_fit) < 2:
             return None
+        if _GIVING.issuperset(pattern.words) and min(domain_fit, range_fit) < 2:
+            return None
         if not property_.is_literal and not set(pattern.words) - _GENERAL and domain_fit < 2:
             return None
         is_special = domain_fit == 3 and not any(map(self._is_general, property_.domains))
@@ -299,10 +303,13 @@ class PhraseMatcher:
 
     def entity_types(self, class_: str) -> frozenset[EntityType]:
         """The entity types of a class, by its names and those of its superclasses."""
+        return self.known_types(class_) or frozenset({"misc"})
+
+    def known_types(self, class_: str) -> frozenset[EntityType]:
+        """The same, but none if no name says of what type the instances are."""
         if class_ not in self._entity_types:
-            self._entity_types[class_] = frozenset({"misc"})
-            types = frozenset(self._types_upwards(class_))
-            self._entity_types[class_] = types or frozenset({"misc"})
+            self._entity_types[class_] = frozenset()
+            self._entity_types[class_] = frozenset(self._types_upwards(class_))
         return self._entity_types[class_]
 
     def _types_upwards(self, class_: str) -> Iterator[EntityType]:
@@ -365,7 +372,7 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
             yield _Pattern(words, property_, False, True)
             yield _Pattern(stems_of(f"is {label}"), property_, False, True)
             continue
-        if _may_be_verb(label):
+        if property_.domains and property_.ranges and _may_be_verb(label):
             yield from _voices(_Pattern(words, property_, False, True))
         noun = words[1:] if words[0] == "have" else words
         yield _Pattern(("have", *noun), property_, False, True)
@@ -376,7 +383,7 @@ def _may_be_verb(label: str) -> bool:
     """Whether a label is a verb, or may be one: "wrote", "leads", which "awards" looks like."""
     word = label.casefold()
     is_plural = word.endswith("s") and stem(word) == stem(word[:-1])
-    return word.isalpha() and (is_plural or _is_participle(word))
+    return word.isalpha() and word != "has" and (is_plural or _is_participle(word))
 
 
 def stems_of(phrase: str) -> tuple[str, ...]:

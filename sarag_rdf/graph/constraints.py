@@ -30,10 +30,7 @@ class Constraints:
 
     @classmethod
     def read(cls, reader: GraphReader, schema: Schema) -> Constraints:
-        """Those of the ontologies of the graph, or else of the packaged one.
-
-        `schema` is theirs.
-        """
+        """Those of the ontologies of the graph, or else of the packaged one, with their schema."""
         stored = [*ontology_triples(reader)]
         files = [] if stored else ["common.ttl"]
         parsed = (

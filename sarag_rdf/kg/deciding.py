@@ -326,9 +326,9 @@ def _replace_decisions(reader: GraphReader, decisions: Sequence[Decision], about
 
 
 def _types(reader: GraphReader, decisions: Iterable[Decision]) -> Iterator[Decision]:
-    """The entity types of names whose decided classes are those of an ontology, if they have one.
+    """The entity types of names whose decided classes are those of an ontology, if it is known.
 
-    A service is no longer a person, whatever the documents seemed to say.
+    A university is an organization, whatever the documents seemed to say.
     """
     matcher, types = PhraseMatcher(schema_in_force(reader)), set(TYPE_CLASSES.values())
     of_name: dict[str, list[Decision]] = {}
@@ -336,7 +336,7 @@ def _types(reader: GraphReader, decisions: Iterable[Decision]) -> Iterator[Decis
         of_name.setdefault(decision.name, []).append(decision)
     for first, *others in of_name.values():
         classes = [NamedNode(decision.other) for decision in (first, *others)]
-        implied = {type_ for class_ in classes for type_ in matcher.entity_types(class_.value)}
+        implied = {type_ for class_ in classes for type_ in matcher.known_types(class_.value)}
         if types.isdisjoint(classes) and len(implied) == 1:
             yield replace(first, other=TYPE_CLASSES[implied.pop()].value)
 

@@ -34,8 +34,8 @@ def _strip_plural(word: str) -> str:
 
 
 def _propose_initials(context: MergeContext) -> Iterator[Match]:
-    """Persons given by initials and surname, if only one person matches: more probably one with
-    whom they have a neighbour in common.
+    """Persons given by initials and surname, if only one person matches and has a neighbour with
+    them in common.
     """
     features = context.features
     by_surname: defaultdict[str, list[str]] = defaultdict(list)
@@ -51,8 +51,8 @@ def _propose_initials(context: MergeContext) -> Iterator[Match]:
             ]
             if len(first) > 3 or middle or len(fits) != 1:
                 continue
-            confidence = 0.8 if features.share_neighbour(short, fits[0]) else 0.5
-            yield proposal(fits[0], short, SEMAPV.LexicalMatching, confidence)
+            if features.share_neighbour(short, fits[0]):
+                yield proposal(fits[0], short, SEMAPV.LexicalMatching, 0.8)
 
 
 def _matches_initials(initials: str, name: str) -> bool:

@@ -62,10 +62,12 @@ def test_terms_that_do_not_occur_are_named_where_a_query_has_no_result(
     done = sarag("query", "--kg", folder, "SELECT ?p { ?p ex:birthPlac ?c }")
     assert done.out.endswith("0 rows\n")
     [line] = done.complaints
-    assert line.startswith("sarag: no result: property ex:birthPlac is not declared")
+    assert line.startswith("sarag: in this query: property ex:birthPlac is not declared")
     assert line.endswith("did you mean ex:birthPlace?")
     found = sarag("query", "--kg", folder, "SELECT ?p { ?p a ex:Chemist OPTIONAL { ?p ex:x ?c } }")
     assert found.err == "", "there is a result"
+    starred = sarag("query", "--kg", folder, "SELECT ?p { ?p !(a|^a) <urn:nothing> }")
+    assert (starred.code, starred.err) == (0, ""), "it cannot be analysed"
     assert sarag("query", "--kg", folder, "-q", "SELECT ?p { ?p ex:birthPlac ?c }").err == ""
 
 

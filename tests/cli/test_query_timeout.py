@@ -15,7 +15,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import QueryError, QueryTimeoutError
 from sarag_rdf.testing.fakes import HashEmbedder
-from tests.command import Sarag
+from tests.command import Sarag, interruptible
 from tests.sample_graph import make_graph
 
 ENDLESS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n1 ?o }"
@@ -49,7 +49,10 @@ def test_results_are_those_without_a_limit(folder: Path) -> None:
 def test_an_interrupt_ends_a_query(folder: Path) -> None:
     command = [sys.executable, "-m", "sarag_rdf", "query", "--kg", str(folder)]
     process = subprocess.Popen(
-        [*command, "--timeout", "0", ENDLESS], stderr=subprocess.PIPE, text=True
+        [*command, "--timeout", "0", ENDLESS],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=interruptible,
     )
     timers = [threading.Timer(s, os.kill, (process.pid, signal.SIGINT)) for s in (3, 10, 20)]
     for timer in timers:

@@ -26,7 +26,7 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.updates import UpdateJob, update
 from sarag_rdf.testing.fakes import HashEmbedder
-from tests.command import Sarag
+from tests.command import Sarag, interruptible
 from tests.sample_graph import BASE
 from tests.typed_graph import EX, SOURCES, TypedExtractor, index_people
 
@@ -204,6 +204,7 @@ def test_ctrl_c_ends_the_reasoner(kg: KnowledgeGraph, tmp_path: Path) -> None:
     with subprocess.Popen(
         [*command, "ontology", "entail", "--over", "chain", *where],
         cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=interruptible,
     ) as process:  # fmt: skip
         end = time.monotonic() + 120
         while not (children := _reasoners(process.pid)):

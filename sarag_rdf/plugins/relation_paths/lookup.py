@@ -76,10 +76,12 @@ _NO_ANSWERS: Final = {
 }
 """What question words do not ask for, as labels of classes."""
 _NOW: Final = re.compile(
-    r"\b(?:is|are|does|now|currently|today)\b|^\W*(?:who|which \w+) \w+s\b", re.IGNORECASE
+    r"\b(?:is|are|does|do|now|currently|today)\b|\bwho['\u2019]s\b"
+    r"|^\W*(?:who|which \w+) (?!has\b|was\b)\w+s\b",
+    re.IGNORECASE,
 )
-_PAST: Final = re.compile(r"\b(?:was|were|did|had|\w+ed)\b", re.IGNORECASE)
-"""Who asks in the present tense asks for what has not ended."""
+_PAST: Final = re.compile(r"\b(?:was|were|did|had|have|been)\b", re.IGNORECASE)
+"""Who asks in the present tense asks for what has not ended: "is", and not "is known to have"."""
 _WORD: Final = re.compile(r"\w+")
 _SPECIFIC: Final = frozenset(
     "father mother son daughter brother sister grandfather grandmother grandson granddaughter "
@@ -167,7 +169,7 @@ def _found(view: GraphView, query: Query, question: str, kind: str = "") -> Foun
         hops = tuple(Hop(*hop) for hop in best.hops)
         others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
         alike = (search.follow_hops(topic, hops) for topic in others)
-        chosen, stated = holding(search, query, [best, *alike])
+        chosen, stated = holding(search, query, [best, *alike], unnamed)
         chosen = _as_asked(search, topics[0].question, chosen, stated)
         if chosen := _of_kind(search, topics[0].asking.before, kind, chosen):
             return looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
@@ -175,16 +177,16 @@ def _found(view: GraphView, query: Query, question: str, kind: str = "") -> Foun
 
 
 def holding(
-    search: PathSearch, query: Query, paths: Sequence[RelationPath]
+    search: PathSearch, query: Query, paths: Sequence[RelationPath], question: str
 ) -> tuple[list[RelationPath], dict[Triple, Stated]]:
     """The paths with the answers that hold when asked for, and who states them most certainly.
 
-    That is at the time of the query, or else now, if its question is in the present tense; at any
-    time otherwise.
+    That is at the time of the query, or else now, if the question is in the present tense; at any
+    time otherwise. The words of a name in the question say nothing of that: leave it out.
     """
     view = search.view
     absent = view.absent(query)
-    if not query.at and _NOW.search(query.text) and not _PAST.search(query.text):
+    if not query.at and _NOW.search(question) and not _PAST.search(question):
         absent |= view.derived(_ended, datetime.now(UTC).date().isoformat())
     made = search.statements(paths)
     present = {
@@ -359,12 +361,12 @@ def _exclusive(
             values[subject, property_].add(value)
     most = 1
     for (subject, property_), several in values.items():
+        triples = {value: (subject, property_, value) for value in _precise(several)}
         relationships = {
-            value: stated[triple].relationship
-            for value in _precise(several)
-            if (triple := (subject, property_, value)) in stated
+            value: stated[triple].relationship if triple in stated else ""
+            for value, triple in triples.items()
         }
-        times = stated_times(search.view.reader, relationships.values())
+        times = stated_times(search.view.reader, {*relationships.values()} - {""})
         days = {
             value: days_of(times.get(relationship, NO_TIMES))
             for value, relationship in relationships.items()

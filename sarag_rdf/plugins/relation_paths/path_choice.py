@@ -69,7 +69,7 @@ class PathChoice(ReasonerStrategy):
         )
         topics, relation_paths = retriever.find(talk.query.text)
         followed = [path for path in relation_paths if path.answers]
-        paths, stated = holding(retriever, talk.query, followed)
+        paths, stated = holding(retriever, talk.query, followed, talk.query.text)
         if not paths:
             problem = retriever.problem(topics, relation_paths)
             talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": problem})
