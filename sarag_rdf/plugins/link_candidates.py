@@ -114,7 +114,7 @@ class _Search:
         if self.options.near != "none" and not self.options.by_name:
             names |= self._similar_names(names)
         texts = self._text_cosines(list(names))
-        shares = self._neighbour_shares(list(names))
+        shares = self._neighbour_shares(names)
         scored = (
             self._score(pair, names[pair], texts.get(pair), shares.get(pair)) for pair in names
         )
@@ -170,10 +170,11 @@ class _Search:
         cosines = np.einsum("ij,ij->i", left, right)
         return {pair: max(0.0, min(1.0, float(c))) for pair, c in zip(both, cosines, strict=True)}
 
-    def _neighbour_shares(self, pairs: list[IriPair]) -> dict[IriPair, float]:
+    def _neighbour_shares(self, pairs: Mapping[IriPair, NameMatch]) -> dict[IriPair, float]:
         """How much of the neighbours of an entity the item has, for pairs where both have some.
 
-        A graph that knows none of the neighbours of an entity says nothing by leaving them out.
+        A graph that knows none of the neighbours of an entity says nothing by leaving them out, if
+        the names are equal.
         Neighbours are compared by name. A name counts by its rarity among the neighbours of the
         items: log(1 + items / items with it).
         """
@@ -187,8 +188,9 @@ class _Search:
 
         return {
             (entity, item): weight(here[entity] & there[item]) / weight(here[entity])
-            for entity, item in pairs
-            if item in there and not known.isdisjoint(here.get(entity, ()))
+            for (entity, item), match in pairs.items()
+            if entity in here and item in there
+            if match.how != "equal" or not known.isdisjoint(here[entity])
         }
 
     def _score(

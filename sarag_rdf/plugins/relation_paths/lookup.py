@@ -9,7 +9,6 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import chain, permutations
 from math import prod
 from typing import Final
@@ -29,6 +28,7 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.base.words import words_of
 from sarag_rdf.graph.constraints import Constraints
+from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.valid_time import (
@@ -187,7 +187,7 @@ def holding(
     view = search.view
     absent = view.absent(query)
     if not query.at and _NOW.search(question) and not _PAST.search(question):
-        absent |= view.derived(_ended, datetime.now(UTC).date().isoformat())
+        absent |= view.derived(_ended, today())
     made = search.statements(paths)
     present = {
         triple: [each for each in several if each.relationship not in absent]
@@ -205,8 +205,8 @@ def holding(
     return chosen, {triple: several[0] for triple, several in present.items() if several}
 
 
-def _ended(view: GraphView, today: str) -> frozenset[str]:
-    return ended(view.reader, moment_of(today))
+def _ended(view: GraphView, day: str) -> frozenset[str]:
+    return ended(view.reader, moment_of(day))
 
 
 def _of_kind(
