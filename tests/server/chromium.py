@@ -30,6 +30,7 @@ _COMPLAINTS = (
     "Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded",
     "Page.javascriptDialogOpening",
 )  # fmt: skip
+_LEFT = "Inspected target navigated or closed"
 _PATIENCE = 60.0
 
 
@@ -60,7 +61,10 @@ class Page:
         )  # fmt: skip
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Send one command of the DevTools protocol and wait for its result."""
+        """Send one command of the DevTools protocol and wait for its result.
+
+        A command that the tab leaves unanswered, as it goes to another page, has none.
+        """
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -70,6 +74,8 @@ class Page:
         while True:
             reply = self._next()
             if reply.get("id") == self._number:
+                if reply.get("error", {}).get("message") == _LEFT:
+                    return {"result": {}}
                 assert "error" not in reply, reply
                 result: dict[str, Any] = reply["result"]
                 return result
