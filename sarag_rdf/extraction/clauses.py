@@ -44,6 +44,8 @@ _VERB_WORDS = ("aux", "auxpass", "neg", "prt")
 _NOUN_WORDS = ("det", "amod", "compound", "nummod", "nmod")
 _MAX_NOUNS = 3
 _MAX_VERBS = 4
+_YOUNGEST = 18
+"""The least age at which two years in brackets are taken for those of birth and death."""
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
 """Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
 
@@ -89,10 +91,6 @@ class Clause:
         confidence = CONFIDENCE[self.rule]
         ends = self.subject, self.phrase, self.object.text
         return Relation(*ends, self.text, confidence, start=start, end=end, at=at)
-
-
-_YOUNGEST = 18
-"""Years between two in brackets after a name, from which they are taken for birth and death."""
 
 
 def find_clauses(doc: Doc, coreference: CoreferenceResult) -> list[Clause]:
@@ -356,8 +354,9 @@ class _Walk:
     ) -> bool:
         """Whether the dates in brackets after a name are those of birth and death.
 
-        Two years without more may be those of an office or a contract: they are not behind a
-        ruler's number, nor less than `_YOUNGEST` years apart but behind the first name of a text.
+        Two years without a day may also be those of an office or a contract. They are taken for a
+        life if nothing else stands in the brackets, the name does not end with a ruler's number,
+        and they are `_YOUNGEST` years apart or follow the first name of the text.
         """
         inside = self._doc[person.end : dates[-1].begin].text if dates else ""
         is_born = re.search(r"\bborn\b|\bb\.", inside) is not None

@@ -169,8 +169,9 @@ def _found(view: GraphView, query: Query, question: str, kind: str = "") -> Foun
         hops = tuple(Hop(*hop) for hop in best.hops)
         others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
         alike = (search.follow_hops(topic, hops) for topic in others)
-        chosen, stated = holding(search, query, [best, *alike], unnamed)
-        chosen = _as_asked(search, topics[0].question, chosen, stated)
+        masked = topics[0].question
+        chosen, stated = holding(search, query, [best, *alike], masked)
+        chosen = _as_asked(search, masked, chosen, stated)
         if chosen := _of_kind(search, topics[0].asking.before, kind, chosen):
             return looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
     return None
@@ -182,7 +183,7 @@ def holding(
     """The paths with the answers that hold when asked for, and who states them most certainly.
 
     That is at the time of the query, or else now, if the question is in the present tense; at any
-    time otherwise. The words of a name in the question say nothing of that: leave it out.
+    time otherwise. Its name is masked, as words of a name say nothing of that.
     """
     view = search.view
     absent = view.absent(query)

@@ -69,7 +69,8 @@ class PathChoice(ReasonerStrategy):
         )
         topics, relation_paths = retriever.find(talk.query.text)
         followed = [path for path in relation_paths if path.answers]
-        paths, stated = holding(retriever, talk.query, followed, talk.query.text)
+        masked = topics[0].question if topics else ""
+        paths, stated = holding(retriever, talk.query, followed, masked)
         if not paths:
             problem = retriever.problem(topics, relation_paths)
             talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": problem})
