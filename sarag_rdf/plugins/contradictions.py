@@ -4,7 +4,8 @@ The constraints are those of the ontologies of the graph, or of the packaged one
 most one value (``owl:FunctionalProperty``, ``sh:maxCount 1``), values in order
 (``sh:lessThanOrEquals``, such as birth before death) and disjoint classes (``owl:disjointWith``,
 ``owl:AllDisjointClasses``). Statements that hold at different times do not contradict each other,
-nor do dates of which one contains the other, nor a preferred statement and others. Nothing is
+nor do dates of which one contains the other, nor a preferred statement and others. Statements of
+documents are also compared with those of imported graphs on what is linked as the same. Nothing is
 removed: a reviewer decides in a table which of two statements holds or is preferred, and ranks are
 set accordingly (`sarag_rdf.building.derive`).
 """
@@ -12,7 +13,7 @@ set accordingly (`sarag_rdf.building.derive`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -26,12 +27,15 @@ from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.tabular import TableRow, delimiter_for, parse_rows, read_table, write_table
 from sarag_rdf.base.vocab import RDF, iri, text_of
 from sarag_rdf.building.decision_records import RANKS, Decision, Decisions
+from sarag_rdf.building.link_records import identities
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.entity_commands import list_or_undo, undo_options
 from sarag_rdf.cli.output import counted, emit, write_output
 from sarag_rdf.graph.constraints import Constraints
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader, term_reader
 from sarag_rdf.graph.metadata import today
+from sarag_rdf.graph.parts import select_parts
+from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.graph.valid_time import (
     NO_TIMES,
@@ -48,6 +52,8 @@ from sarag_rdf.kg.schemas import schema_in_force
 
 RULE = "contradiction"
 """The rule of decisions about contradictions."""
+_IMPORTED = "imported graph "
+"""Before the name of the graph, in place of a source."""
 _COLUMNS = (
     *("decision", "kind", "entity", "name", "property", "first", "first_text", "first_sources"),
     *("other_property", "second", "second_text", "second_sources"),
@@ -85,11 +91,16 @@ class Contradiction:
         return "\n".join([f"{self.name}  [{self.kind}]", *sides])
 
 
-def find_contradictions(reader: GraphReader) -> list[Contradiction]:
-    """All contradictions among the statements and classes of things, in a fixed order."""
+def find_contradictions(
+    reader: GraphReader, imported: GraphReader | None = None
+) -> list[Contradiction]:
+    """All contradictions among the statements and classes of things, in a fixed order.
+
+    `reader` reads the documents, and `imported` the graphs that they are compared with.
+    """
     constraints = Constraints.read(reader, schema_in_force(reader))
     ranks = Decisions.read(reader).ranks
-    found = [c for c in _of_values(reader, constraints) if not _is_decided(c, ranks)]
+    found = [c for c in _of_values(reader, constraints, imported) if not _is_decided(c, ranks)]
     found += _of_classes(reader, constraints)
     names = entity_labels(reader, {each.entity for each in found})
     labelled = (
@@ -112,9 +123,12 @@ class _Stated:
     side: Side
     value: Any
     times: list[Times]
+    is_imported: bool = False
 
 
-def _of_values(reader: GraphReader, constraints: Constraints) -> Iterator[Contradiction]:
+def _of_values(
+    reader: GraphReader, constraints: Constraints, imported: GraphReader | None
+) -> Iterator[Contradiction]:
     properties = constraints.single | {p for pair in constraints.ordered for p in pair}
     subjects: defaultdict[str, set[str]] = defaultdict(set)
     for property_, subject, _, graph in reader.select_provenance_for(
@@ -122,9 +136,10 @@ def _of_values(reader: GraphReader, constraints: Constraints) -> Iterator[Contra
     ):
         if graph.value == reader.minter.kg_graph:
             subjects[iri(subject)].add(iri(property_))
+    others = _stated_elsewhere(imported, subjects, properties) if imported else {}
     for entity, statements in _stated(reader, subjects).items():
         by_property: defaultdict[str, list[_Stated]] = defaultdict(list)
-        for each in statements:
+        for each in (*statements, *others.get(entity, ())):
             by_property[each.side.property].append(each)
         of = {property_: _most_precise(several) for property_, several in by_property.items()}
         for property_ in sorted(constraints.single & of.keys()):
@@ -134,7 +149,9 @@ def _of_values(reader: GraphReader, constraints: Constraints) -> Iterator[Contra
         for before, after in sorted(constraints.ordered):
             for one in of.get(before, ()):
                 for other in of.get(after, ()):
-                    if _is_after(one.value, other.value):
+                    if _is_after(one.value, other.value) and not (
+                        one.is_imported and other.is_imported
+                    ):
                         yield Contradiction("order", entity, "", one.side, other.side)
 
 
@@ -162,6 +179,26 @@ def _stated(
     return result
 
 
+def _stated_elsewhere(
+    imported: GraphReader, subjects: Iterable[str], properties: Set[str]
+) -> Mapping[str, Sequence[_Stated]]:
+    """Entity -> what imported graphs state of the items that it is linked with as the same."""
+    pairs = identities(imported)
+    own = {item: ox.NamedNode(entity) for entity, item in pairs}
+    entity_of = {item: entity for entity, item in pairs if entity in {*subjects}}
+    result: defaultdict[str, list[_Stated]] = defaultdict(list)
+    for part in SchemaInUse(imported).parts:
+        rows = term_reader(imported, part).rows_for("statements-about", entity_of)
+        for item, side, property_, value in rows:
+            if side.value == "+" and property_.value in properties:
+                value = own.get(text_of(value), value) if isinstance(value, ox.NamedNode) else value
+                stated = Side(property_.value, str(value), (), (f"{_IMPORTED}{part.name}",))
+                result[entity_of[item.value]].append(
+                    _Stated(stated, value, [NO_TIMES], is_imported=True)
+                )
+    return result
+
+
 def _most_precise(statements: Sequence[_Stated]) -> list[_Stated]:
     """The statements without those of a date that contains the date of another one."""
     spans = {id(each): _span(each.value) for each in statements}
@@ -177,7 +214,9 @@ def _most_precise(statements: Sequence[_Stated]) -> list[_Stated]:
 
 
 def _differ(one: _Stated, other: _Stated) -> bool:
-    """Whether two values cannot both be right at one time."""
+    """Whether two values cannot both be right at one time, of which a document states one."""
+    if text_of(one.value) == text_of(other.value) or (one.is_imported and other.is_imported):
+        return False
     first, second = _span(one.value), _span(other.value)
     if first and second:
         return not overlap(first, second)
@@ -255,6 +294,11 @@ def decision_of(row: TableRow) -> Decision | None:
     if row["kind"] == "class":
         raise ValueError("the classes of a thing are decided by sarag retype")
     ranked = side if side != word else _OTHER[side]
+    if row[f"{ranked}_sources"].startswith(_IMPORTED):
+        raise ValueError(
+            f"the {ranked} statement is one of the {row[f'{ranked}_sources']}: correct it where it "
+            "comes from, and import the graph again"
+        )
     property_, object_ = (row[column] for column in _SIDES[ranked])
     return Decision(
         "preferred" if side != word else "deprecated", row["entity"], property_, object_,
@@ -271,9 +315,10 @@ def command(**options: Any) -> int:
     """List statements of one thing that cannot hold together, with the sentences of both.
 
     Found are two values of a property that has one at a time, values in the wrong order such as a
-    death before a birth, and disjoint classes, as the ontologies and shapes of the graph say. Write
-    first or second in the column decision of the --review table for the statement that holds, or
-    prefer first or prefer second, and --accept it: the other statement is deprecated, or the one
+    death before a birth, and disjoint classes, as the ontologies and shapes of the graph say: among
+    documents, and between these and imported graphs that are linked with them. Write first or
+    second in the column decision of the --review table for the statement that holds, or prefer
+    first or prefer second, and --accept it: the other statement is deprecated, or the one
     preferred. Exit code 1 if there are contradictions.
     """
     with flags.open_graph(options) as kg:
@@ -282,7 +327,7 @@ def command(**options: Any) -> int:
         if options["accept"] is not None:
             return _accept(kg, options["accept"], options)
         with kg.session.read() as snapshot:
-            found = find_contradictions(snapshot.own)
+            found = find_contradictions(snapshot.own, select_parts(snapshot.own).imported)
     if options["review"] is not None:
         write_output(options["review"], table(found, delimiter_for(options["review"])))
     lines = () if options["review"] is not None else (each.line for each in found)

@@ -9,10 +9,12 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf import Source
+from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.tabular import read_table, write_table
-from sarag_rdf.base.vocab import COMMON
+from sarag_rdf.base.vocab import COMMON, SKOS
 from sarag_rdf.plugins.contradictions import Contradiction, find_contradictions
 from sarag_rdf.testing.fakes import HashEmbedder
+from tests.building.test_joined import link
 from tests.command import Sarag
 
 SOURCES = (
@@ -130,3 +132,44 @@ def test_a_thing_in_disjoint_classes(tmp_path: Path) -> None:
         "<https://example.org/ns#Brook>",
         "<https://example.org/ns#Town>",
     }
+
+
+LUND = """
+@prefix ex: <https://people.example/> . @prefix c: <https://w3id.org/sarag/common#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+ex:bo a c:Person ; rdfs:label "Ann Bo" ; c:birthDate "1901-01-02"^^xsd:date ;
+    c:deathDate "1981-05-06"^^xsd:date , "1982-05-06"^^xsd:date ; c:birthPlace ex:odense .
+ex:kit a c:Person ; rdfs:label "Kit" ; c:birthDate "1800-01-01"^^xsd:date .
+"""
+
+
+def test_documents_and_linked_imported_graphs_are_compared(
+    kg: Path, tmp_path: Path, sarag: Sarag
+) -> None:
+    """Two values that only the imported graph has are its own affair."""
+    (tmp_path / "people.ttl").write_text(LUND)
+    with sarag_rdf.open(kg, embedder=HashEmbedder(), endpoint=None) as graph:
+        graph.import_graph(tmp_path / "people.ttl", "rdf", name="people")
+        entity = Minter().entity("ann bo")
+    before = json.loads(sarag("contradictions", "--kg", kg, "--json").out)
+    link(kg, (entity, SKOS.exactMatch, "https://people.example/bo"))
+    table = tmp_path / "review.tsv"
+    assert sarag("contradictions", "--kg", kg, "--review", table).code == 0
+    rows = [dict(row.cells) for row in read_table(table, ()) if row["name"] == "Ann Bo"]
+    assert len(read_table(table, ())) == len(before) + len(rows)
+    values = {(row["first"][1:11].rstrip('"^<ht'), row["second"][1:11]) for row in rows}
+    assert values == {
+        *(("1900", "1901-01-02"), ("1980", "1981-05-06"), ("1980", "1982-05-06")),
+    }
+    assert {row["second_sources"] for row in rows} == {"imported graph people"}
+    for row in rows:
+        row["decision"] = "second" if row["first"].startswith('"1900') else "first"
+    names = list(rows[0])
+    table.write_text(write_table(names, rows))
+    done = sarag("contradictions", "--kg", kg, "--accept", table)
+    done.fails(1, "the second statement is one of the imported graph people: correct it")
+    table.write_text(write_table(names, rows[:1]))
+    assert "1 statement deprecated" in sarag("contradictions", "--kg", kg, "--accept", table).out
+    after = json.loads(sarag("contradictions", "--kg", kg, "--json").out)
+    assert len(after) == len(before) + 2

@@ -65,13 +65,14 @@ class Page:
 
         A command that the tab leaves unanswered, as it goes to another page, has none.
         """
+        deadline = time.monotonic() + _PATIENCE / 3
         self._number += 1
         message = {"id": self._number, "method": method, "params": parameters}
         if self._session:
             message["sessionId"] = self._session
         self._commands.write(json.dumps(message).encode() + b"\0")
         self._commands.flush()
-        while True:
+        while time.monotonic() < deadline:
             reply = self._next()
             if reply.get("id") == self._number:
                 if reply.get("error", {}).get("message") == _LEFT:
@@ -79,6 +80,7 @@ class Page:
                 assert "error" not in reply, reply
                 result: dict[str, Any] = reply["result"]
                 return result
+        return {"result": {}}
 
     def _next(self) -> dict[str, Any]:
         deadline = time.monotonic() + _PATIENCE
@@ -125,7 +127,9 @@ class Page:
     def _open(self, url: str) -> None:
         self._loaded = False
         self.call("Page.navigate", url=url)
+        deadline = time.monotonic() + _PATIENCE
         while not self._loaded:
+            assert time.monotonic() < deadline, f"{url} is not loaded"
             self._next()
 
     def until(self, expression: str) -> Any:

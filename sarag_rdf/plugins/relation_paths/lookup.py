@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, permutations
+from itertools import chain, permutations, product
 from math import prod
 from typing import Final
 
@@ -33,6 +33,7 @@ from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.valid_time import (
     NO_TIMES,
+    Times,
     days_of,
     ended,
     moment_of,
@@ -40,6 +41,7 @@ from sarag_rdf.graph.valid_time import (
     stated_times,
     timed,
 )
+from sarag_rdf.plugins.relation_paths.asked_kinds import may_answer
 from sarag_rdf.plugins.relation_paths.path_model import (
     THING,
     VALUE_KINDS,
@@ -125,19 +127,20 @@ def _unnamed(view: GraphView, question: str) -> str | None:
 
 
 def _searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
-    """Through imported graphs; through all, if statements of documents could say what is asked.
+    """Paths of imported graphs; of all, if statements of documents could say what is asked.
 
-    Documents change, and then all paths are read again: the words of ontologies say sooner that
-    none is probable.
+    Both are followed through all. Documents change, and then all paths are read again: the words of
+    ontologies say sooner that none is probable.
     """
-    imported = PathSearch(view, Paths(imported=True, least=LEAST, limit=_DOCUMENTS))
+    options = Paths(imported=True, least=LEAST, limit=_DOCUMENTS)
+    imported = PathSearch(view, options, SchemaInUse(view.reader))
     if imported.in_use.parts:
         yield imported
     if view.reader.extracted.parts:
         words = packaged_model().content(unnamed)
         is_sayable = bool(words) and view.derived(_words).issuperset(words)
         if is_sayable and view.reader.select_provenance("typed-relationship"):
-            yield PathSearch(view, Paths(least=LEAST, limit=_DOCUMENTS))
+            yield PathSearch(view, replace(options, imported=False))
 
 
 def _words(view: GraphView) -> frozenset[str]:
@@ -194,8 +197,11 @@ def holding(
         triple: [each for each in several if each.relationship not in absent]
         for triple, several in made.items()
     }
+    undated = _undated(search, paths, present) if query.at else frozenset()
 
     def is_present(triple: Triple) -> bool:
+        if triple in undated:
+            return False
         return present[triple] != [] if triple in made else statement_iri(*triple) not in absent
 
     chosen = []
@@ -204,6 +210,25 @@ def holding(
         if answers := tuple(answer for answer, walk in pairs if all(map(is_present, walk))):
             chosen.append(replace(path, answers=answers))
     return chosen, {triple: several[0] for triple, several in present.items() if several}
+
+
+def _undated(
+    search: PathSearch, paths: Sequence[RelationPath], stated: Mapping[Triple, Sequence[Stated]]
+) -> frozenset[Triple]:
+    """The statements without a time, of one value at a time where another value has one."""
+    every = chain.from_iterable(stated.values())
+    times = stated_times(search.view.reader, {each.relationship for each in every})
+    undated = set[Triple]()
+    for values in _single_values(search, paths):
+        dated = {
+            triple
+            for triple in chain.from_iterable(values.values())
+            if any(each.relationship in times for each in stated.get(triple, ()))
+        }
+        if dated:
+            undated.update(chain.from_iterable(values.values()))
+            undated -= dated
+    return frozenset(undated)
 
 
 def _ended(view: GraphView, day: str) -> frozenset[str]:
@@ -231,6 +256,8 @@ def _of_kind(
     for path in paths:
         iris = {answer.iri for answer in path.answers} - {""}
         wrong = classes.instances(iris, excluded) if excluded else set()
+        if not asked.isdisjoint(("who", "whom")):
+            wrong |= _without_agents(search, iris)
         right = classes.instances(iris, named) if named else set()
         answers = tuple(
             answer
@@ -241,6 +268,22 @@ def _of_kind(
         if answers:
             chosen.append(replace(path, answers=answers))
     return chosen
+
+
+def _without_agents(search: PathSearch, iris: Iterable[str]) -> set[str]:
+    """The things that are no persons or organizations, by what their classes are called."""
+    classes = defaultdict[str, set[str]](set)
+    for thing, class_ in search.followed.rows_for("entity-classes", iris):
+        classes[thing.value].add(class_.value)
+    ontology = search.in_use.ontology
+    above = {one: ontology.superclasses(one) | {one} for own in classes.values() for one in own}
+    names = search.followed.names(chain.from_iterable(above.values()))
+    kinds = search.index.schema.kinds.values()
+    return {
+        thing
+        for thing, own in classes.items()
+        if not may_answer("person", [names[each] for one in own for each in above[one]], kinds)
+    }
 
 
 def _leads_to_a_place(search: PathSearch, hop: Hop) -> bool:
@@ -315,8 +358,8 @@ def looked_up(
 
     These are the sentences that state the path and the pages of imported entities, or else the
     documents that describe them. `name` is that of the context. The answer is as probable as the
-    path and, of the least certain end, all statements that lead there, divided by the number of
-    values that exclude each other.
+    path and, of the least certain end, all statements on the surest way to it, divided by the
+    number of values that exclude each other.
     """
     best, view = chosen[0], search.view
     retrieved = search.retrieved(query, topics, tuple(chosen))
@@ -325,10 +368,12 @@ def looked_up(
     on_path = {path.topic for path in chosen}.union(
         iri for answer in answers for iri in (*answer.nodes, answer.iri)
     )
-    ways = [
-        [stated[triple] for triple in walk if triple in stated]
-        for walk in chain.from_iterable(map(walks, chosen))
-    ]
+    walked = [*chain.from_iterable(map(walks, chosen))]
+    ways = [[stated[triple] for triple in walk if triple in stated] for walk in walked]
+    certainty: defaultdict[str, float] = defaultdict(float)  # of each thing, by its surest way
+    for answer, way in zip(answers, ways, strict=True):
+        thing = search.identities.one(answer.iri) if answer.iri else answer.name
+        certainty[thing] = max(certainty[thing], prod(each.confidence for each in way))
     texts = defaultdict[str, list[str]](list)
     for statement in dict.fromkeys(chain.from_iterable(ways)):
         texts[statement.document].append(statement.text)
@@ -342,39 +387,76 @@ def looked_up(
     section = Section("", excerpts, ())
     several = _exclusive(search, chosen, stated)
     problem = "; the statements disagree, it has one value at a time" if several > 1 else ""
-    probability = best.probability * min(prod(each.confidence for each in way) for way in ways)
+    problem += _without_times(view, answers, ways) if query.at else ""
+    probability = best.probability * min(certainty.values())
     return Found(
-        _names(answers),
+        _names(search, answers),
         f"{best.text} ({best.topic_name}){problem}{_statements(view, excerpts, ways)}",
         round(probability / several, 4),
         Evidence(retrieved, measured((section,) if excerpts else (), name)),
     )
 
 
+def _without_times(
+    view: GraphView, answers: Sequence[PathAnswer], ways: Sequence[Sequence[Stated]]
+) -> str:
+    """Which answers are given for a time although nothing says when they hold, if others do."""
+    relationships = {each.relationship for each in chain.from_iterable(ways)}
+    times = stated_times(view.reader, relationships)
+    dated = {
+        answer.name
+        for answer, way in zip(answers, ways, strict=True)
+        if any(each.relationship in times for each in way)
+    }
+    undated = dict.fromkeys(answer.name for answer in answers if answer.name not in dated)
+    if not dated or not undated:
+        return ""
+    more = ", ..." if len(undated) > _HOMONYMS else ""
+    return f"; nothing says when, for {', '.join([*undated][:_HOMONYMS])}{more}"
+
+
 def _exclusive(
     search: PathSearch, paths: Sequence[RelationPath], stated: Mapping[Triple, Stated]
 ) -> int:
     """The most values on paths of which one thing has one at a time; 1 if there are no two."""
-    single = search.view.derived(_single)
-    values = defaultdict[tuple[str, str], set[str]](set)
-    for subject, property_, value in chain.from_iterable(chain.from_iterable(map(walks, paths))):
-        if property_ in single:
-            values[subject, property_].add(value)
-    most = 1
-    for (subject, property_), several in values.items():
-        triples = {value: (subject, property_, value) for value in _precise(several)}
-        relationships = {
-            value: stated[triple].relationship if triple in stated else ""
-            for value, triple in triples.items()
+    reader, most = search.view.reader, 1
+    for values in _single_values(search, paths):
+        times = stated_times(reader, {each.relationship for each in stated.values()})
+        known = {
+            value: [
+                times.get(stated[triple].relationship, NO_TIMES) if triple in stated else NO_TIMES
+                for triple in values[value]
+            ]
+            for value in _precise(values)
         }
-        times = stated_times(search.view.reader, {*relationships.values()} - {""})
-        days = {
-            value: days_of(times.get(relationship, NO_TIMES))
-            for value, relationship in relationships.items()
+        clashing = {
+            one for one, other in permutations(known, 2) if _may_clash(known[one], known[other])
         }
-        clashing = {one for one, other in permutations(days, 2) if overlap(days[one], days[other])}
         most = max(most, len(clashing))
     return most
+
+
+def _may_clash(some: Iterable[Times], others: Iterable[Times]) -> bool:
+    """Whether values have a day in common; what has ended has none with what has no time."""
+    return all(
+        overlap(days_of(one), days_of(other))
+        and not any(own[1] and NO_TIMES in (one, other) for own in (one, other))
+        for one, other in product(some, others)
+    )
+
+
+def _single_values(
+    search: PathSearch, paths: Sequence[RelationPath]
+) -> list[dict[str, set[Triple]]]:
+    """For each thing and property on paths with one value at a time: value -> its statements."""
+    single, one = search.view.derived(_single), search.identities.one
+    values: defaultdict[tuple[str, str], defaultdict[str, set[Triple]]]
+    values = defaultdict(lambda: defaultdict(set))
+    for triple in chain.from_iterable(chain.from_iterable(map(walks, paths))):
+        subject, property_, value = triple
+        if property_ in single:
+            values[one(subject), property_][one(value)].add(triple)
+    return [dict(own) for own in values.values() if len(own) > 1]
 
 
 def _single(view: GraphView) -> frozenset[str]:
@@ -419,8 +501,11 @@ def _statements(
     return f": {'; '.join((*several[:_QUOTED], *more))}" if several else ""
 
 
-def _names(answers: Sequence[PathAnswer]) -> tuple[str, ...]:
+def _names(search: PathSearch, answers: Sequence[PathAnswer]) -> tuple[str, ...]:
+    """What answers are called, each thing once, and dates as precisely as they are known."""
+    one = search.identities.one
     dates = {answer.name for answer in answers if not answer.iri}
     precise = {*_precise(dates)}
-    names = dict.fromkeys(answer.name for answer in answers)
+    called = {answer.iri: answer.name for answer in answers if answer.iri}
+    names = dict.fromkeys(called.get(one(answer.iri), answer.name) for answer in answers)
     return tuple(name for name in names if name not in dates or name in precise)

@@ -36,10 +36,11 @@ from sarag_rdf.base.types import (
     Seed,
     Step,
 )
-from sarag_rdf.base.vocab import text_of
+from sarag_rdf.base.vocab import OWL, SKOS, text_of
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
+from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_index import ComparedPaths, PathIndex, reader_of
 from sarag_rdf.plugins.relation_paths.path_model import (
     MOST_HOPS,
@@ -51,7 +52,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
 )
 from sarag_rdf.plugins.relation_paths.path_words import Asking
 from sarag_rdf.retrieval.activation import Chain, passed
-from sarag_rdf.retrieval.network import ABOUT, DESCRIBES
+from sarag_rdf.retrieval.network import ABOUT, DESCRIBES, SAME_AS
 from sarag_rdf.retrieval.retriever import (
     Explanation,
     RetrieverStrategy,
@@ -74,6 +75,8 @@ _MIDNIGHT: Final = "T00:00:00Z"
 """The end of dates in Wikibase's RDF."""
 _OWNER: Final = re.compile(r"['\u2019]s?\s?$")
 """Ends a name of which something is named, with the character after it."""
+_LINKS: Final = "|".join(f"{term}|^{term}" for term in (SKOS.exactMatch, OWL.sameAs))
+"""The SPARQL property path over a link between nodes for the same thing."""
 _BETWEEN: Final = 0.5
 """The activation of the entities between a topic and an answer, which has 1."""
 
@@ -166,10 +169,15 @@ class Stated(NamedTuple):
 class PathSearch:
     """The paths of one graph, with the vectors of their phrases."""
 
-    def __init__(self, view: GraphView, options: Paths | None = None) -> None:
+    def __init__(
+        self, view: GraphView, options: Paths | None = None, followed: SchemaInUse | None = None
+    ) -> None:
+        """Paths are found in some graphs, and `followed` in those of a schema in use, or there."""
         self.view = view
         self._options = options or Paths()
         self.in_use = SchemaInUse(reader_of(view, is_imported=self._options.imported))
+        self.followed = followed or self.in_use
+        self.identities = view.derived(Identities)
         self._read: set[str] = set()  # the subjects of which `statements` knows all
         self._statements: defaultdict[Triple, set[Stated]] = defaultdict(set)
 
@@ -223,7 +231,8 @@ class PathSearch:
             return self._described_topics(seeds, text)
         labels = entity_labels(view.reader, entities)
         exact = {iri for iri in entities if labels.get(iri, ("",))[0] == text[begin:end]}
-        seeds = tuple(Seed(iri, "", 1.0, 1.0) for iri in sorted(exact or entities))
+        chosen = self.identities.every(exact or entities)
+        seeds = tuple(Seed(iri, "", 1.0, 1.0) for iri in chosen)
         return self._described_topics(seeds, text, (begin, end))
 
     def topic(self, entity: str) -> Topic:
@@ -237,7 +246,7 @@ class PathSearch:
         """Topics of a question that names them, if it does, at `span`."""
         iris, index = [seed.node for seed in seeds], self.index
         ends: defaultdict[str, set[str]] = defaultdict(set)
-        for entity, end in self.in_use.rows_for("entity-ends", iris):
+        for entity, end in self.followed.rows_for("entity-ends", iris):
             ends[entity.value].add(end.value)
         labels = entity_labels(self.view.reader, iris)
         begin, end = span or (len(text), len(text))
@@ -294,6 +303,9 @@ class PathSearch:
     def follow(self, path: RankedPath) -> RelationPath:
         """The path with its query and what it leads to."""
         hops, options, reader = path.hops, self._options, self.view.reader
+        is_linked, graphs = bool(self.identities) and len(hops) > 1, self.followed.graphs
+        if is_linked and graphs:
+            graphs = [*graphs, reader.minter.links_graph]
         nodes = [f"?n{number}" for number in range(1, len(hops))] + ["?answer"]
         turns = [
             (nodes[at - 2], nodes[at])
@@ -303,10 +315,12 @@ class PathSearch:
         returns = any(hop.end in path.topic.ends for hop in hops[1:])
         text = render_query(
             "patterns/path",
-            is_path=not (turns or returns) and (len(hops) == 1 or not options.explain),
-            graphs=[str(NamedNode(graph)) for graph in self.in_use.graphs],
+            is_path=not (turns or returns or is_linked) and (len(hops) == 1 or not options.explain),
+            graphs=[str(NamedNode(graph)) for graph in graphs],
+            links=_LINKS if is_linked else "",
             topic=str(NamedNode(path.topic.seed.node)),
-            hops=[(str(NamedNode(hop.predicate)), hop.is_inverse) for hop in hops],
+            topics=[str(NamedNode(iri)) for iri in self.identities.of(path.topic.seed.node)],
+            hops=[(self._property_path(hop.predicate), hop.is_inverse) for hop in hops],
             nodes=nodes,
             is_answer="isIRI" if hops[-1].end in self.index.schema.joins else "isLiteral",
             turns=turns,
@@ -321,7 +335,7 @@ class PathSearch:
             values = dict(zip(result.variables, row, strict=True))
             answer, between, count = (values.get(name) for name in ("answer", "via", "walks"))
             walks += int(count.value) if count else 0
-            if answer is not None and answer.value != path.topic.seed.node:
+            if answer is not None and answer.value not in self.identities.of(path.topic.seed.node):
                 via[answer] = tuple(between.value.split()) if between else ()
         labels = entity_labels(reader, (term.value for term in via if isinstance(term, NamedNode)))
         ends = [
@@ -335,6 +349,22 @@ class PathSearch:
         is_cut = len(result.rows) > options.answers or walks >= options.walks
         first = tuple(answers[: options.answers])
         return replace(self._described(path), sparql=text, answers=first, is_cut=is_cut)
+
+    def _property_path(self, property_: str) -> str:
+        """The SPARQL of a hop, which inverse properties state as well."""
+        inverses = (f"^{NamedNode(iri)}" for iri in sorted(self._inverses.get(property_, ())))
+        either = "|".join((str(NamedNode(property_)), *inverses))
+        return f"({either})" if "|" in either else either
+
+    @cached_property
+    def _inverses(self) -> dict[str, frozenset[str]]:
+        """Property -> those that the ontology declares as inverse, in either direction."""
+        inverses = defaultdict[str, set[str]](set)
+        for own in self.in_use.ontology.properties.values():
+            if own.inverse:
+                inverses[own.iri].add(own.inverse)
+                inverses[own.inverse].add(own.iri)
+        return {iri: frozenset(others) for iri, others in inverses.items()}
 
     def _described(self, path: RankedPath) -> RelationPath:
         return RelationPath(
@@ -356,7 +386,9 @@ class PathSearch:
         triples = {triple for path in paths for walk in walks(path) for triple in walk}
         if not self.view.reader.extracted.parts:
             return {}
-        subjects = {subject for subject, _, _ in triples} - self._read
+        subjects = {subject for subject, _, _ in triples}
+        subjects |= {object_ for _, property_, object_ in triples if property_ in self._inverses}
+        subjects -= self._read
         self._read |= subjects
         rows = self.view.reader.select_provenance_for("statements-made", subjects)
         for subject, property_, *objects, text, confidence, document, relationship in rows:
@@ -364,6 +396,8 @@ class PathSearch:
             for object_ in filter(None, objects):
                 triple = subject.value, property_.value, object_.value.removesuffix(_MIDNIGHT)
                 self._statements[triple].add(own)
+                for inverse in self._inverses.get(triple[1], ()):
+                    self._statements[triple[2], inverse, triple[0]].add(own)
         made = self._statements
         return {triple: sorted(made[triple], reverse=True) for triple in triples & made.keys()}
 
@@ -454,10 +488,15 @@ def _packaged_index(view: GraphView, is_imported: bool) -> PathIndex:
     return PathIndex(view, packaged_model(), is_imported=is_imported)
 
 
-def _nodes(path: RelationPath, answer: PathAnswer) -> list[str]:
-    """The entities on a path to an answer and its end, or both its ends if no others are known."""
+def _passes(path: RelationPath, answer: PathAnswer) -> list[tuple[str, str]]:
+    """The nodes at both ends of each hop to an answer, or of all hops if none between is known.
+
+    Where links are followed, a hop may start at another node for what the one before ends at.
+    """
     nodes = [path.topic, *answer.nodes, answer.iri or answer.name]
-    return nodes if len(nodes) == len(path.hops) + 1 else [path.topic, nodes[-1]]
+    if len(nodes) == 2 * len(path.hops):
+        return [*zip(nodes[::2], nodes[1::2], strict=True)]
+    return [*pairwise(nodes if len(nodes) == len(path.hops) + 1 else (nodes[0], nodes[-1]))]
 
 
 def walks(path: RelationPath) -> Iterator[list[Triple]]:
@@ -466,7 +505,7 @@ def walks(path: RelationPath) -> Iterator[list[Triple]]:
         yield [
             (target, property_, origin) if is_inverse else (origin, property_, target)
             for (origin, target), (property_, is_inverse) in zip(
-                pairwise(_nodes(path, answer)), path.hops, strict=False
+                _passes(path, answer), path.hops, strict=False
             )
         ]
 
@@ -477,11 +516,14 @@ def _chains(
     """Entity -> the steps from a topic to it, for the answers of paths and what is between."""
     for path in reversed(paths):
         for answer in path.answers:
-            nodes = _nodes(path, answer)
+            passes = _passes(path, answer)
             if not answer.iri:  # a date or number, which is no node
-                nodes.pop()
+                passes.pop()
             steps: list[Step] = []
-            for number, (origin, target) in enumerate(pairwise(nodes), start=1):
+            for number, (origin, target) in enumerate(passes, start=1):
+                if steps and origin != steps[-1].target:
+                    steps.append(_crossed(number, steps[-1].target, origin))
+                    yield origin, tuple(steps)
                 property_, is_inverse = path.hops[min(number, len(path.hops)) - 1]
                 ends = (target, origin) if is_inverse else (origin, target)
                 amount = activation.get(target, _BETWEEN)
@@ -489,3 +531,9 @@ def _chains(
                 iri = statement_iri(ends[0], property_, ends[1])
                 steps.append(passed(number, origin, target, iri, weight, amount))
                 yield target, tuple(steps)
+
+
+def _crossed(number: int, origin: str, target: str) -> Step:
+    """A step over a link, before the hop of that number."""
+    step = passed(number, origin, target, SAME_AS.predicate, 1.0, _BETWEEN)
+    return replace(step, kind=SAME_AS.name)

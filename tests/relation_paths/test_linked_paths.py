@@ -1,0 +1,188 @@
+"""Questions over documents and an imported graph: what links join is one thing on a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sarag_rdf
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.types import Answer, Source
+from sarag_rdf.base.vocab import OWL, SKOS
+from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.relation_paths.asked_kinds import may_answer
+from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.testing.fakes import HashEmbedder
+from tests.building.test_joined import link
+from tests.relation_paths.test_paths import COMMON, TermsExtractor
+
+CLUBS = f"""
+    @prefix : <https://clubs.example/> . @prefix c: <{COMMON}> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+    :thule a c:Organization ; rdfs:label "Thule Society" ; c:headquarters :moss ;
+        c:inception "1902"^^xsd:gYear ; c:head :dora .
+    :moss a c:City ; rdfs:label "Moss" .
+    :dora a c:Person ; rdfs:label "Dora" ; c:employer :thule .
+    :eli a c:Person ; rdfs:label "Eli" ; c:employer :thule .
+    :rook a c:Organization ; rdfs:label "Rook" ; c:subsidiary :thule .
+"""
+TEXTS = (
+    "Ann | was head of | Thule | head- 0.9 | 1919/1937\n\n"
+    "Thule | was founded in | 1905 | inception 0.8 |\n\n"
+    "Ann | worked at | Thule | employer 0.9 |\n\n"
+    "Eli | worked at | Thule | employer 0.7 |\n\n"
+    "Bea | was head of | Vinland | head- 0.9 | 1920/1921"
+)
+MINTER = Minter()
+ITEM = "https://clubs.example/"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Documents and an imported graph, in which Thule and Eli are linked."""
+    (tmp_path / "clubs.ttl").write_text(CLUBS)
+    with opened(tmp_path / "kg") as kg:
+        kg.index([Source(TEXTS, "clubs", "clubs.txt")], extractor=TermsExtractor())
+        kg.import_graph(tmp_path / "clubs.ttl", "rdf", name="clubs")
+    link(
+        tmp_path / "kg",
+        (MINTER.entity("thule"), SKOS.exactMatch, f"{ITEM}thule"),
+        (f"{ITEM}eli", OWL.sameAs, MINTER.entity("eli")),
+    )
+    return tmp_path / "kg"
+
+
+def opened(folder: Path, *over: str) -> KnowledgeGraph:
+    return sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None, over=over)
+
+
+def ask(folder: Path, question: str, *over: str, at: str = "") -> Answer:
+    with opened(folder, *over) as kg:
+        return kg.ask(question, at=at)
+
+
+@pytest.mark.parametrize("name", ["Thule", "Thule Society"])
+def test_what_documents_and_an_imported_graph_state_is_one_list(folder: Path, name: str) -> None:
+    answer = ask(folder, f"Who are the employees of {name}?")
+    assert set(answer.text.split("; ")) == {"Ann", "Dora", "Eli"}
+    assert set(
+        ask(folder, "Who are the employees of Thule Society?", "clubs").text.split("; ")
+    ) == {
+        "Dora",
+        "Eli",
+    }
+
+
+def test_the_surest_way_to_an_answer_counts(folder: Path) -> None:
+    """A document says less certainly what the imported graph says of Eli."""
+    answer = ask(folder, "Who are the employees of Thule?")
+    probability = answer.retrieved.paths[0].probability
+    assert answer.confidence == pytest.approx(probability * 0.9, abs=1e-4)
+
+
+def test_a_document_and_an_imported_graph_disagree(folder: Path) -> None:
+    answer = ask(folder, "When was Thule founded?")
+    assert set(answer.text.split("; ")) == {"1902", "1905"}
+    assert "the statements disagree" in answer.reasoning
+    assert "Thule was founded in 1905" in answer.reasoning
+    assert answer.confidence is not None and answer.confidence < 0.5
+
+
+def test_a_path_crosses_a_link(folder: Path) -> None:
+    answer = ask(folder, "Where is the headquarters of the employer of Ann?")
+    assert answer.text == "Moss"
+    [best, *_] = answer.retrieved.paths
+    assert best.answers[0].nodes == (MINTER.entity("thule"), f"{ITEM}thule")
+    moss = next(each for each in answer.retrieved.entities if each.name == "Moss")
+    assert [step.kind for step in moss.chain] == ["related_to", "same_as", "related_to"]
+    assert all(a.target == b.origin for a, b in zip(moss.chain, moss.chain[1:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("question", "at", "text", "remark"),
+    [
+        ("Who is the head of Thule?", "", "Dora", ""),
+        ("Who was the head of Thule?", "", "Ann; Dora", ""),
+        ("Who was the head of Thule?", "1925", "Ann; Dora", "nothing says when, for Dora"),
+        ("Who was the head of Thule?", "1940", "Dora", ""),
+    ],
+)
+def test_what_has_a_time_and_what_has_none(
+    folder: Path, question: str, at: str, text: str, remark: str
+) -> None:
+    answer = ask(folder, question, at=at)
+    assert sorted(answer.text.split("; ")) == text.split("; ")
+    assert remark in answer.reasoning
+    assert "disagree" not in answer.reasoning
+    assert ("nothing says when" in answer.reasoning) == bool(remark)
+
+
+def test_of_one_value_at_a_time_the_one_with_a_time_is_chosen(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "own.ttl").write_text(f"""
+        @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix c: <{COMMON}> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        c:Organization a owl:Class ; rdfs:label "organization" .
+        c:Person a owl:Class ; rdfs:label "person" .
+        c:head a owl:ObjectProperty , owl:FunctionalProperty ; rdfs:label "head" ;
+            rdfs:domain c:Organization ; rdfs:range c:Person .
+    """)
+    with opened(folder) as kg:
+        kg.ontologies.add(tmp_path / "own.ttl")
+    assert ask(folder, "Who was the head of Thule?", at="1925").text == "Ann"
+    both = ask(folder, "Who was the head of Thule?")
+    assert set(both.text.split("; ")) == {"Ann", "Dora"}  # hers may have begun in 1937
+    assert "disagree" not in both.reasoning
+
+
+def test_inverse_properties_say_the_same(tmp_path: Path) -> None:
+    (tmp_path / "yard.ttl").write_text("""
+        @prefix : <https://yard.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        :owns a owl:ObjectProperty ; rdfs:label "owns" ; owl:inverseOf :ownedBy .
+        :ownedBy a owl:ObjectProperty ; rdfs:label "owned by" .
+        :rook rdfs:label "Rook" ; :owns :skiff . :skiff rdfs:label "Skiff" .
+        :barge rdfs:label "Barge" ; :ownedBy :rook . :punt rdfs:label "Punt" ; :ownedBy :wren .
+        :wren rdfs:label "Wren" .
+    """)
+    with opened(tmp_path / "kg") as kg:
+        kg.ontologies.add(tmp_path / "yard.ttl")
+        kg.import_graph(tmp_path / "yard.ttl", "rdf", name="yard")
+        assert kg.ask("What is owned by Rook?").text == "Barge; Skiff"
+        assert kg.ask("Who owns Skiff?").text == "Rook"
+
+
+def test_identities_are_closed_and_called_by_imported_items(folder: Path) -> None:
+    link(folder, (f"{ITEM}rook", OWL.sameAs, f"{ITEM}thule"))
+    with opened(folder) as kg, kg.session.read() as snapshot:
+        same = Identities(snapshot.view)
+        thule = (f"{ITEM}rook", f"{ITEM}thule", MINTER.entity("thule"))
+        assert same.of(f"{ITEM}thule") == same.of(MINTER.entity("thule")) == thule
+        assert same.one(MINTER.entity("thule")) == f"{ITEM}rook"
+        assert same.one("1905") == "1905"
+        assert same.every([f"{ITEM}moss", f"{ITEM}eli"]) == [
+            *(f"{ITEM}eli", f"{ITEM}moss", MINTER.entity("eli")),
+        ]
+
+
+def kinds() -> Iterator[tuple[str, tuple[str, ...], bool]]:
+    yield from (("person", (kind,), True) for kind in ("driver", "train operator", "agent", "firm"))
+    yield from (("person", (kind,), False) for kind in ("train", "bridge", "town", "depot"))
+    yield "person", ("depot", "authority"), True
+    yield from (("year", (kind,), False) for kind in ("station", "depot", "driver"))
+    yield "year", ("opening year",), True
+    yield from (("place", (kind,), True) for kind in ("town", "depot", "museum", "bridge"))
+    yield "place", ("train driver",), False
+    yield from ((asked, (), True) for asked in ("person", "year", "place"))
+    yield "height", ("driver",), True
+
+
+@pytest.mark.parametrize(("asked", "of", "is_so"), list(kinds()))
+def test_kinds_that_may_be_asked_for(asked: str, of: tuple[str, ...], *, is_so: bool) -> None:
+    assert may_answer(asked, of, ["depot", "person"]) == is_so
+
+
+def test_unknown_kinds_answer_who_where_no_kind_is_of_persons() -> None:
+    assert may_answer("person", ["depot"], ["depot", "town"])
