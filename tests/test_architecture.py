@@ -60,6 +60,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.agents": {"base", "graph", "kg", "sarag_rdf", "server", "cli"},
     "plugins.backup": {"base", "graph", "kg", "cli"},
     "plugins.contradictions": {"base", "building", "graph", "kg", "cli"},
+    "plugins.statements": {"base", "building", "graph", "kg", "cli"},
     "plugins.evaluation": {
         *("base", "graph", "extraction", "retrieval", "answering", "kg", "sarag_rdf", "cli"),
         *("plugins.relation_paths", "plugins.threads"),
@@ -135,6 +136,7 @@ BUDGETS: dict[str, int] = {
     "plugins.backup": 868,
     "plugins.evaluation": 5636,
     "plugins.contradictions": 353,
+    "plugins.statements": 179,
     "plugins.demo": 97,
     "plugins.languages": 97,
     "plugins.learned": 881,

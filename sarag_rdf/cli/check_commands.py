@@ -194,10 +194,10 @@ def retry(sources: tuple[str, ...], **options: Any) -> int:
 @flags.switch("--release-all", "Derive all statements again.")
 @flags.json_option
 def statements(*, release: str | None, release_all: bool, **options: Any) -> int:
-    """List the statements that violate shapes of your own, and release them.
+    """List the statements that violate shapes of your own or were rejected, and release them.
 
-    They were put into quarantine by --on-violation quarantine, and are not part of the graph; their
-    relationships are. After a change of the shapes, release the statements and validate again.
+    They were put into quarantine by --on-violation quarantine or 'sarag statements', and are not
+    part of the graph; their relationships are. After a change of the shapes, validate again.
     """
     if release is not None and release_all:
         raise UsageError("--release and --release-all are mutually exclusive: give one")
