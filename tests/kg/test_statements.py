@@ -83,5 +83,7 @@ def test_words_that_are_no_decision_and_tables_without_any(
     rows = [dict(row.cells) for row in read_table(review, ())]
     rows[2]["decision"] = "perhaps"
     review.write_text(write_table(list(rows[0]), rows))
-    sarag("statements", "--accept", review, "--kg", kg).fails(1, "row 4, column decision: 'perhaps'")
+    sarag("statements", "--accept", review, "--kg", kg).fails(
+        1, "row 4, column decision: 'perhaps'"
+    )
     assert sarag("statements", "--kg", kg).out.endswith("\n3 statements\n")

@@ -186,3 +186,76 @@ def test_kinds_that_may_be_asked_for(asked: str, of: tuple[str, ...], *, is_so: 
 
 def test_unknown_kinds_answer_who_where_no_kind_is_of_persons() -> None:
     assert may_answer("person", ["depot"], ["depot", "town"])
+
+
+YARD = """
+    @prefix : <https://yard.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+    :Boat a owl:Class ; rdfs:label "boat" .
+    :Skiff a owl:Class ; rdfs:subClassOf :Boat ; rdfs:label "harbour skiff" .
+    :Firm a owl:Class ; rdfs:label "shipping company" ; skos:altLabel "carrier" .
+    :Person a owl:Class ; rdfs:label "person" . :Quay a owl:Class ; rdfs:label "quay" .
+    :ownedBy a owl:ObjectProperty ; rdfs:label "owned by" ; rdfs:domain :Boat .
+    :moored a owl:ObjectProperty ; rdfs:label "moored at" ; rdfs:range :Quay .
+    :seats a owl:DatatypeProperty ; rdfs:label "number of seats" ; rdfs:domain :Boat .
+    :length a owl:DatatypeProperty ; rdfs:label "length" ; rdfs:domain :Boat .
+    :rook a :Firm ; rdfs:label "Rook" . :wren a :Person ; rdfs:label "Wren" .
+    :ara a :Boat ; rdfs:label "Ara" ; :ownedBy :rook ; :seats 12 ; :length 9 ; :moored :east .
+    :bee a :Skiff ; rdfs:label "Bee" ; :ownedBy :rook ; :seats 4 ; :length 5 ; :moored :east .
+    :cat a :Skiff ; rdfs:label "Cat" ; :ownedBy :wren ; :seats 4 ; :moored :east .
+    :east a :Quay ; rdfs:label "East Quay" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("How many boats are owned by Rook?", "2"),
+        ("How many boats does Rook own?", "2"),
+        ("How many harbour skiffs are owned by Rook?", "1"),
+        ("How many quays are owned by Rook?", ""),
+        ("How many seats has Ara?", "12"),
+        ("How many seats does Bee have?", "4"),
+        ("How many oars does Bee have?", ""),
+        ("How many boats does Ara own?", ""),
+        ("Which harbour skiffs are owned by Rook?", "Bee"),
+        ("Which boats are owned by Rook?", "Ara; Bee"),
+        ("Which company owns Ara?", "Rook"),
+        ("Which carrier owns Ara?", "Rook"),
+        ("Which company owns Cat?", ""),
+        ("Who owns Cat?", "Wren"),
+        ("Who owns Ara?", "Rook"),
+        ("Who is moored at East Quay?", ""),
+        ("What is moored at East Quay?", "Ara; Bee; Cat"),
+        ("When was Ara moored?", ""),
+    ],
+)
+def test_kinds_and_numbers_of_things(tmp_path: Path, question: str, text: str) -> None:
+    (tmp_path / "yard.ttl").write_text(YARD)
+    with opened(tmp_path / "kg") as kg:
+        kg.ontologies.add(tmp_path / "yard.ttl")
+        kg.import_graph(tmp_path / "yard.ttl", "rdf", name="yard")
+        answer = kg.ask(question)
+    assert (answer.text if answer.outcome == "answered" else "") == text
+    if text.isdigit() and "seats" not in question:
+        assert "Bee" in answer.reasoning  # what was counted
+
+
+def test_what_was_found_by_a_linked_name_is_as_probable(folder: Path) -> None:
+    """Ann, whom the documents name, is left out; what the imported graph says is as sure."""
+    (folder.parent / "own.ttl").write_text(f"""
+        @prefix : <https://clubs.example/> . @prefix c: <{COMMON}> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        :Clerk a owl:Class ; rdfs:label "clerk" ; rdfs:subClassOf c:Person .
+        c:Person a owl:Class ; rdfs:label "person" .
+        c:employer a owl:ObjectProperty ; rdfs:label "employer" .
+        :dora a :Clerk .
+    """)
+    with opened(folder) as kg:
+        kg.ontologies.add(folder.parent / "own.ttl")
+        kg.import_graph(folder.parent / "own.ttl", "rdf", name="clerks")
+    answer = ask(folder, "Which clerks are the employees of Thule?")
+    assert answer.text == "Dora"
+    assert answer.confidence is not None and answer.confidence > 0.8

@@ -43,3 +43,10 @@ def may_answer(asked: str, kinds: Collection[str], others: Iterable[str] = ()) -
     if types or asked != "person":
         return not types or not types.isdisjoint(_ADMITTED[asked])
     return all(type_of_kind(kind) != "person" for kind in others)
+
+
+def is_other_agent(kind: str, kinds: Iterable[str]) -> bool:
+    """Whether a person or organization is asked for, by `kind`, and what is of `kinds` is none."""
+    asked = type_of_kind(kind)
+    types = {type_of_kind(each) for each in kinds} - {None}
+    return asked in _ADMITTED["person"] and bool(types) and asked not in types

@@ -9,7 +9,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, permutations, product
+from itertools import chain, islice, permutations, product
 from math import prod
 from typing import Final
 
@@ -41,8 +41,9 @@ from sarag_rdf.graph.valid_time import (
     stated_times,
     timed,
 )
-from sarag_rdf.plugins.relation_paths.asked_kinds import may_answer
+from sarag_rdf.plugins.relation_paths.asked_kinds import is_other_agent, may_answer
 from sarag_rdf.plugins.relation_paths.path_model import (
+    MOST_HOPS,
     THING,
     VALUE_KINDS,
     Hop,
@@ -65,6 +66,16 @@ _WHICH: Final = re.compile(
     r"\b(?:which|what) ((?!of|are|is|was|were|did|do|does)\w+)", re.IGNORECASE
 )
 """A question for a kind of thing, in a word."""
+_HOW_MANY: Final = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
+_HAVING: Final = re.compile(
+    r"\bhow many (\w+(?: \w+)?) (?:(?:has|have|had) (.+?)|(?:do|does|did) (.+?) have)\W*$",
+    re.IGNORECASE,
+)
+"""A question that a property such as "number of seats" may answer."""
+_COUNTED: Final = 10
+"""Names of things that were counted which are given, at most."""
+_LABEL: Final = 3
+"""Words of the longest label of a kind of thing that is asked for."""
 _NOT_LOOKED_UP: Final = re.compile(
     r"\bwhy\b|\bhow\b(?! (?:long|far|large|tall|big|high|deep|wide|old|many|much)\b)", re.IGNORECASE
 )
@@ -103,15 +114,34 @@ def lookup(view: GraphView, query: Query) -> Found | None:
 
     A path starts at one name: a question that names several things or none, or asks for several,
     for a manner or a reason, is not looked up. All things of the name answer. What kind of thing is
-    asked for need not be said by the path, if the answer is one.
+    asked for need not be said by the path, if the answer is one. "How many" is answered with the
+    number that is stated, or else by counting things.
     """
     if _NOT_LOOKED_UP.search(query.text):
         return None
-    found, which = _found(view, query, query.text), _WHICH.search(query.text)
-    if found is None and which and which[1] not in packaged_model().not_asked:
-        rest = f"{query.text[: which.start()]}what{query.text[which.end() :]}"
-        found = _found(view, query, rest, which[1])
+    if having := _HAVING.search(query.text):
+        kind, *of_either = having.groups()
+        of = "".join(filter(None, of_either))
+        number = _found(view, query, f"what is the number of {kind} of {of}", most_hops=1)
+        return number or _found(view, query, f"what are the {kind} of {of}", is_count=True)
+    found = _found(view, query, query.text)
+    which, many = _WHICH.search(query.text), _HOW_MANY.search(query.text)
+    if found is None and (asked := which or many) and asked[1] not in packaged_model().not_asked:
+        kind = _kind_asked(view, query.text[asked.start(1) :])
+        rest = f"{query.text[: asked.start()]}what{query.text[asked.start(1) + len(kind) :]}"
+        found = _found(view, query, rest, kind, is_count=asked is many)
     return found
+
+
+def _kind_asked(view: GraphView, text: str) -> str:
+    """The label of a class with which a text begins, also in the plural, or else its first word."""
+    first, *others = islice(_WORD.finditer(text), _LABEL)
+    classes = view.derived(AskedClasses)
+    for end in reversed([word.end() for word in others]):
+        label = text[:end]
+        if any(len(known.split()) == len(label.split()) for known in classes.named(label.lower())):
+            return label
+    return first[0]
 
 
 def _unnamed(view: GraphView, question: str) -> str | None:
@@ -159,25 +189,45 @@ def _words(view: GraphView) -> frozenset[str]:
     return frozenset(names).union(map(stem_of, chain.from_iterable(said)))
 
 
-def _found(view: GraphView, query: Query, question: str, kind: str = "") -> Found | None:
+def _found(
+    view: GraphView,
+    query: Query,
+    question: str,
+    kind: str = "",
+    *,
+    is_count: bool = False,
+    most_hops: int = MOST_HOPS,
+) -> Found | None:
     """What answers a question, which is the query or says the same without the kind of thing."""
     unnamed = _unnamed(view, question)
     if unnamed is None or _AND.search(unnamed):
         return None
     for search in _searches(view, unnamed):
         topics, paths = search.find(question)
-        if not paths or not paths[0].answers:
+        if not paths or not paths[0].answers or len(paths[0].hops) > most_hops:
             continue
         best = paths[0]
         hops = tuple(Hop(*hop) for hop in best.hops)
         others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
-        alike = (search.follow_hops(topic, hops) for topic in others)
+        same = (search.follow_hops(topic, hops) for topic in others)
+        alike = (replace(p, score=best.score, probability=best.probability) for p in same)
         masked = topics[0].question
         chosen, stated = holding(search, query, [best, *alike], masked)
         chosen = _as_asked(search, masked, chosen, stated)
         if chosen := _of_kind(search, topics[0].asking.before, kind, chosen):
-            return looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
+            found = looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
+            return _counted(search, chosen, found) if is_count else found
     return None
+
+
+def _counted(search: PathSearch, paths: Sequence[RelationPath], found: Found) -> Found | None:
+    """The number of things that were found, unless there are more, or dates and numbers."""
+    things = {search.identities.one(answer.iri) for path in paths for answer in path.answers}
+    if "" in things or any(path.is_cut for path in paths):
+        return None
+    more = ", ..." if len(found.names) > _COUNTED else ""
+    names = f"{', '.join(found.names[:_COUNTED])}{more}"
+    return replace(found, names=(str(len(things)),), meaning=f"{names}: {found.meaning}")
 
 
 def holding(
@@ -247,18 +297,24 @@ def _of_kind(
     other = [*chain.from_iterable(map(_NO_ANSWERS.__getitem__, asked))]
     if "where" in asked and not (paths and _leads_to_a_place(search, Hop(*paths[0].hops[-1]))):
         other.append("organization")
-    named, excluded = (
-        frozenset(chain.from_iterable(classes.named(text).values()))
-        for text in (kind.lower(), " ".join(other))
-    )
+    of_kind = classes.named(kind.lower())
+    named = of_kind.get(max(of_kind, key=len, default=""), frozenset())
+    excluded = frozenset(chain.from_iterable(classes.named(" ".join(other)).values()))
     stems = search.model.content(kind)
     chosen = []
     for path in paths:
         iris = {answer.iri for answer in path.answers} - {""}
         wrong = classes.instances(iris, excluded) if excluded else set()
-        if not asked.isdisjoint(("who", "whom")):
-            wrong |= _without_agents(search, iris)
         right = classes.instances(iris, named) if named else set()
+        kinds = _kinds(search, iris)
+        if not asked.isdisjoint(("who", "whom")):
+            others = search.index.schema.kinds.values()
+            wrong |= {iri for iri, own in kinds.items() if not may_answer("person", own, others)}
+        if which := _WHICH.search(question):
+            wrong |= {iri for iri, own in kinds.items() if is_other_agent(which[1], own)}
+        if kind:
+            heads = {iri: {_head(each) for each in own} for iri, own in kinds.items()}
+            right |= {i for i in heads if any(search.model.content(h) == stems for h in heads[i])}
         answers = tuple(
             answer
             for answer in path.answers
@@ -270,19 +326,21 @@ def _of_kind(
     return chosen
 
 
-def _without_agents(search: PathSearch, iris: Iterable[str]) -> set[str]:
-    """The things that are no persons or organizations, by what their classes are called."""
+def _kinds(search: PathSearch, iris: Iterable[str]) -> dict[str, set[str]]:
+    """What the classes of things and the ones above these are called, in small letters."""
     classes = defaultdict[str, set[str]](set)
     for thing, class_ in search.followed.rows_for("entity-classes", iris):
         classes[thing.value].add(class_.value)
     ontology = search.in_use.ontology
     above = {one: ontology.superclasses(one) | {one} for own in classes.values() for one in own}
-    names = search.followed.names(chain.from_iterable(above.values()))
-    kinds = search.index.schema.kinds.values()
+    called = {
+        one: {name.casefold(), *map(str.casefold, declared.alternatives if declared else ())}
+        for one, name in search.followed.names(chain.from_iterable(above.values())).items()
+        for declared in (ontology.classes.get(one),)
+    }
     return {
-        thing
+        thing: {name for one in own for each in above[one] for name in called[each]}
         for thing, own in classes.items()
-        if not may_answer("person", [names[each] for one in own for each in above[one]], kinds)
     }
 
 
