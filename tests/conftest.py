@@ -66,6 +66,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if uses_virtuoso(item):
             item.add_marker(pytest.mark.virtuoso)
             assert names_marker(item.path, frozenset(["virtuoso"])), item
+    items.sort(key=lambda item: item.get_closest_marker("minute") is None)
 
 
 def uses_virtuoso(item: pytest.Item) -> bool:

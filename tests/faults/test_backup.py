@@ -22,6 +22,7 @@ SEED = int(os.environ.get("SARAG_TEST_SEED", "0"))
 STORED = [kind for kind, (pattern, _) in KINDS.items() if pattern.startswith("store/")]
 
 
+@pytest.mark.minute
 @pytest.mark.skipif(sys.platform != "linux", reason="optional: it needs inotify")
 def test_kills_beside_a_writer_and_a_reader_lose_nothing() -> None:
     counts = soak(KILLS, SEED)

@@ -88,12 +88,14 @@ def check(server: Server, folder: Path) -> None:
 
 
 @pytest.mark.fault
+@pytest.mark.minute
 def test_oxigraph(oxigraph: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SARAG_CACHE_DIR", str(tmp_path / "cache"))
     check(oxigraph, tmp_path / "kg")
 
 
 @pytest.mark.fault
+@pytest.mark.minute
 @pytest.mark.virtuoso
 def test_virtuoso(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the limit on rows that its own configuration has; that of other tests is far lower."""

@@ -113,6 +113,7 @@ def _a_killed_node_and_then_a_killed_cluster(
 
 
 @pytest.mark.fault
+@pytest.mark.minute
 def test_on_a_cluster(tmp_path: Path, expected: list[str]) -> None:
     """One after the other: two clusters at a time would wait for each other's processors."""
     with cluster() as nodes:
