@@ -133,10 +133,12 @@ class Auto(ReasonerStrategy):
 
     def _found(self, talk: Conversation, question: str, *, is_single: bool = False) -> Found | None:
         """What the lookup finds, if it can be what is asked for; it is added to the evidence."""
-        if self.lookup == "none" or is_yes_or_no(question):
+        if self.lookup == "none":
             return None
         found = talk.look_up(self.lookup, question)
         if found is None or (is_single and len(found.names) > 1):
+            return None
+        if is_yes_or_no(question) and not {"yes", "no"}.issuperset(found.names):
             return None
         if asked_for(question) in ("time", "number") and not all(map(_has_digits, found.names)):
             return None

@@ -229,6 +229,17 @@ YARD = """
         ("Who is moored at East Quay?", ""),
         ("What is moored at East Quay?", "Ara; Bee; Cat"),
         ("When was Ara moored?", ""),
+        ("Is Ara owned by Rook?", "yes"),
+        ("Does Rook own Ara?", "yes"),
+        ("Does Ara own Rook?", ""),
+        ("Is Cat owned by Rook?", ""),  # the graph does not say that it is not
+        ("Is Ara not owned by Rook?", ""),
+        ("Isn't Ara owned by Rook?", ""),
+        ("Is Ara only owned by Rook?", ""),
+        ("Is Ara owned by Rook or Wren?", ""),
+        ("Is Ara longer than Bee?", ""),
+        ("Is Ara moored at East Quay?", "yes"),
+        ("Is Ara moored near East Quay?", ""),
     ],
 )
 def test_kinds_and_numbers_of_things(tmp_path: Path, question: str, text: str) -> None:
@@ -240,6 +251,11 @@ def test_kinds_and_numbers_of_things(tmp_path: Path, question: str, text: str) -
     assert (answer.text if answer.outcome == "answered" else "") == text
     if text.isdigit() and "seats" not in question:
         assert "Bee" in answer.reasoning  # what was counted
+    if text == "yes":
+        assert answer.confidence is not None and answer.confidence > 0.8
+        assert any(
+            answer.reasoning.startswith(f"{name}: ") for name in ("Ara", "Rook", "East Quay")
+        )
 
 
 def test_what_was_found_by_a_linked_name_is_as_probable(folder: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Final
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.iris import statement_iri
+from sarag_rdf.base.questions import is_yes_or_no
 from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import (
     Document,
@@ -42,6 +43,7 @@ from sarag_rdf.graph.valid_time import (
     timed,
 )
 from sarag_rdf.plugins.relation_paths.asked_kinds import is_other_agent, may_answer
+from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_model import (
     MOST_HOPS,
     THING,
@@ -74,6 +76,12 @@ _HAVING: Final = re.compile(
 """A question that a property such as "number of seats" may answer."""
 _COUNTED: Final = 10
 """Names of things that were counted which are given, at most."""
+_NOT_CONFIRMED: Final = re.compile(
+    r"\b(?:not|never|no|only|or|both|either|neither|always|first|last)\b|n['\u2019]t\b",
+    re.IGNORECASE,
+)
+_TWO: Final = 2
+"""Things that a question for yes or no names."""
 _LABEL: Final = 3
 """Words of the longest label of a kind of thing that is asked for."""
 _NOT_LOOKED_UP: Final = re.compile(
@@ -115,10 +123,13 @@ def lookup(view: GraphView, query: Query) -> Found | None:
     A path starts at one name: a question that names several things or none, or asks for several,
     for a manner or a reason, is not looked up. All things of the name answer. What kind of thing is
     asked for need not be said by the path, if the answer is one. "How many" is answered with the
-    number that is stated, or else by counting things.
+    number that is stated, or else by counting things, and a question for yes or no with yes, or
+    not at all: what a graph does not state may be so.
     """
     if _NOT_LOOKED_UP.search(query.text):
         return None
+    if is_yes_or_no(query.text):
+        return _confirmed(view, query)
     if having := _HAVING.search(query.text):
         kind, *of_either = having.groups()
         of = "".join(filter(None, of_either))
@@ -131,6 +142,20 @@ def lookup(view: GraphView, query: Query) -> Found | None:
         rest = f"{query.text[: asked.start()]}what{query.text[asked.start(1) + len(kind) :]}"
         found = _found(view, query, rest, kind, is_count=asked is many)
     return found
+
+
+def _confirmed(view: GraphView, query: Query) -> Found | None:
+    """Yes, if one of the two things that are named is what is said of the other."""
+    text = query.text
+    spans = named_spans(view.names, text, ProperNames(view))
+    if len(spans) != _TWO or _NOT_CONFIRMED.search(text):
+        return None
+    for (begin, end), entities in spans:
+        is_one = frozenset(view.derived(Identities).every(entities))
+        if found := _found(view, query, f"{text[:begin]} {text[end:]}", among=is_one):
+            names = "; ".join(found.names)
+            return replace(found, names=("yes",), meaning=f"{names}: {found.meaning}")
+    return None
 
 
 def _kind_asked(view: GraphView, text: str) -> str:
@@ -196,9 +221,13 @@ def _found(
     kind: str = "",
     *,
     is_count: bool = False,
+    among: frozenset[str] = frozenset(),
     most_hops: int = MOST_HOPS,
 ) -> Found | None:
-    """What answers a question, which is the query or says the same without the kind of thing."""
+    """What answers a question, which is the query or says the same without the kind of thing.
+
+    It is one of the entities `among`, if there are any.
+    """
     unnamed = _unnamed(view, question)
     if unnamed is None or _AND.search(unnamed):
         return None
@@ -214,10 +243,18 @@ def _found(
         masked = topics[0].question
         chosen, stated = holding(search, query, [best, *alike], masked)
         chosen = _as_asked(search, masked, chosen, stated)
+        if among:
+            chosen = [*_ending_at(chosen, among)]
         if chosen := _of_kind(search, topics[0].asking.before, kind, chosen):
             found = looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
             return _counted(search, chosen, found) if is_count else found
     return None
+
+
+def _ending_at(paths: Iterable[RelationPath], among: frozenset[str]) -> Iterator[RelationPath]:
+    for path in paths:
+        if answers := tuple(answer for answer in path.answers if answer.iri in among):
+            yield replace(path, answers=answers)
 
 
 def _counted(search: PathSearch, paths: Sequence[RelationPath], found: Found) -> Found | None:
