@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.iris import Minter, local_name
-from sarag_rdf.base.vocab import OWL, RDFS, SARAG, WIKIBASE, iri
+from sarag_rdf.base.vocab import OWL, RDFS, SARAG, SKOS, WIKIBASE, XSD, iri
 from sarag_rdf.building.link_records import identities
-from sarag_rdf.graph.graph_reader import BATCH, GraphReader
+from sarag_rdf.graph.graph_reader import BATCH, GraphReader, term_reader
+from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.valid_time import NO_TIMES, Times, stated_times
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase import own_properties as own
@@ -27,12 +28,15 @@ from sarag_rdf.plugins.wikibase.typed_properties import (
     Ontologies,
     TypedProperty,
     datatype_of,
+    imported_parts,
     unit_texts,
 )
 from sarag_rdf.plugins.wikibase.vocabulary import PREDICATES, WIKIDATA, Vocabulary
 
 SolutionRow = tuple[Any, ...]
 _RANKS = {WIKIBASE.PreferredRank: "preferred", WIKIBASE.DeprecatedRank: "deprecated"}
+IDENTITIES = (OWL.sameAs, SKOS.exactMatch)
+"""Properties of imported graphs that become *exact match*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +91,12 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
         if class_ is not None:
             contents.classes.add(iri(class_))
     cited, objects, in_words = set(), set(), []
-    for row in reader.rows_for("statements", entities):
-        _, entity, object_, property_, phrase, _, _, document = row
+    for row in _statement_rows(reader, entities):
+        _, _, object_, property_, phrase, _, _, document = row
         if iri(object_) in values:
             continue
         objects.add(iri(object_))
-        if document is not None and document != entity:  # else it is the page of the entity
+        if document is not None:
             cited.add(iri(document))
         if property_ is not None:
             labels = [contents.properties.get(iri(property_)), phrase]
@@ -100,8 +104,7 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
             contents.properties[iri(property_)] = first
         elif phrase is not None and typed:
             in_words.append(row)
-    if reader.extracted.parts:
-        _add_typed(reader, contents, entities, cited)
+    _add_typed(reader, contents, entities, cited)
     contents.entities, contents.values = sorted(entities | objects), values
     contents.classes -= set(contents.entities)
     contents.units -= {*contents.entities, *contents.classes}
@@ -110,28 +113,50 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
     return contents
 
 
+def _statement_rows(reader: GraphReader, entities: Iterable[str]) -> Iterator[SolutionRow]:
+    """Relationships from entities; what states those of an imported graph is the graph."""
+    entities = set(entities)
+    for part in reader.parts:
+        graph = part.graphs.get("kg")
+        for row in replace(reader, over=(part,)).rows_for("statements", entities):
+            is_page = row[7] is not None and row[7] == row[1]
+            yield (*row[:7], NamedNode(graph) if graph else None) if is_page else row
+
+
 def _add_typed(
     reader: GraphReader, contents: ExportContents, entities: set[str], cited: set[str]
 ) -> None:
     """Add the properties and units of typed statements, and what ontologies say about them."""
     stated: set[tuple[str, str]] = set()
-    times = stated_times(reader)
-    contents.ranks = {iri(node): _RANKS[rank] for node, rank in reader.select_provenance("ranks")}
-    for row in typed_rows(reader, entities):
-        relationship, _, property_, object_, unit, _, _, document = row
-        if known := times.get(iri(relationship)):
-            contents.times[iri(relationship)] = known
-        datatype = datatype_of(object_)
-        stated.add((iri(property_), datatype))
-        cited.add(iri(document))
-        if unit is not None and datatype == "quantity":
-            contents.units.add(iri(unit))
-    ontologies = Ontologies.read(reader, {*contents.classes, *(name for name, _ in stated)})
+    if reader.extracted.parts:
+        times = stated_times(reader)
+        ranks = reader.select_provenance("ranks")
+        contents.ranks = {iri(node): _RANKS[rank] for node, rank in ranks}
+        for row in typed_rows(reader, entities):
+            relationship, _, property_, object_, unit, _, _, document = row
+            if known := times.get(iri(relationship)):
+                contents.times[iri(relationship)] = known
+            datatype = datatype_of(object_)
+            stated.add((iri(property_), datatype))
+            cited.add(iri(document))
+            if unit is not None and datatype == "quantity":
+                contents.units.add(iri(unit))
+    terms = {*contents.classes, *contents.properties, *(name for name, _ in stated)}
+    for part in imported_parts(reader):
+        terms |= {iri(term) for (term,) in term_reader(reader, part).rows("properties-used")}
+    ontologies = Ontologies.read(reader, terms)
+    for _, _, property_, value, *_, graph in imported_values(reader, entities, ontologies):
+        if property_ not in IDENTITIES:
+            stated.add((iri(property_), datatype_of(value)))
+            cited |= {iri(graph)} if graph is not None else set()
     typed = {ontologies.typed_property(*pair) for pair in stated}
+    typed |= {TypedProperty(p, ITEM) for p in contents.properties if ontologies.describes(p)}
     if typed or not contents.classes.isdisjoint(ontologies.schema.classes):
         contents.ontologies = ontologies
         contents.typed = {property_.key(reader.minter): property_ for property_ in typed}
         contents.classes.update(ontologies.classes_around(contents.classes, typed))
+        names = contents.properties.keys() - contents.typed.keys()
+        contents.properties = {name: contents.properties[name] for name in sorted(names)}
 
 
 def typed_rows(reader: GraphReader, entities: Iterable[str]) -> Iterator[SolutionRow]:
@@ -139,6 +164,23 @@ def typed_rows(reader: GraphReader, entities: Iterable[str]) -> Iterator[Solutio
     entities = set(entities)
     for name in ("typed-statements", "deprecated-statements"):
         yield from reader.select_provenance_for(name, entities)
+
+
+def imported_values(
+    reader: GraphReader, entities: Iterable[str], ontologies: Ontologies
+) -> Iterator[SolutionRow]:
+    """The values of imported entities, in the columns of `typed_rows`; the graph states them."""
+    entities = set(entities)
+    for part in imported_parts(reader):
+        graph = NamedNode(part.graphs["kg"]) if part.graphs["kg"] else None
+        rows = replace(reader, over=(part,)).rows_for("entity-values", entities)
+        for entity, property_, value in rows:
+            literal = (
+                ontologies.as_declared(iri(property_), value)
+                if isinstance(value, Literal)
+                else Literal(value.value, datatype=XSD.anyURI)
+            )
+            yield graph, entity, property_, literal, None, None, None, graph
 
 
 def _frequent(rows: Iterable[SolutionRow], count: int) -> dict[str, Literal]:
@@ -171,6 +213,10 @@ def _add_sources(reader: GraphReader, contents: ExportContents, cited: set[str])
         for source, digest, title, *_ in reader.select_provenance("source-states"):
             name = iri(source)
             contents.sources[name] = CitedSource(titles.get(name, title), digest.value)
+    for imported in imported_graphs(reader):
+        if imported.graph in contents.sources:
+            title = Literal(imported.name)
+            contents.sources[imported.graph] = CitedSource(title, imported.sha256)
 
 
 _NEVER = "1970-01-01T00:00:00Z"
@@ -185,6 +231,7 @@ class EntityRows:
     descriptions: list[Literal] = field(default_factory=list)
     statements: list[SolutionRow] = field(default_factory=list)
     typed: list[SolutionRow] = field(default_factory=list)
+    same: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +277,18 @@ class Export:
             rows[iri(entity)].names.append(name)
         for entity, text in self.reader.rows_for("entity-descriptions", batch):
             rows[iri(entity)].descriptions.append(text)
-        for row in self.reader.rows_for("statements", batch):
+        for row in _statement_rows(self.reader, batch):
             if iri(row[2]) not in self.contents.values:
                 rows[iri(row[1])].statements.append(row)
-        if self.contents.typed:
+        if self.contents.typed and self.reader.extracted.parts:
             for row in typed_rows(self.reader, batch):
                 rows[iri(row[1])].typed.append(row)
+        for row in imported_values(self.reader, batch, self.contents.ontologies):
+            entity = rows[iri(row[1])]
+            if row[2] in IDENTITIES:
+                entity.same.add(row[3].value)
+            else:
+                entity.typed.append(row)
         return rows
 
 
@@ -372,8 +425,9 @@ class EntityBuilder:
         aliases = model.aliases(labels, sorted(set(rows.names), key=str))
         classes = sorted({iri(row[2]) for row in rows.labels if row[2] is not None})
         statements = [self._url(name, own.ORIGINAL, name)]
-        statements += [self._url(name, own.EXACT_MATCH, t) for t in self.links.get(name, ())]
-        descriptions = _descriptions(rows, classes)
+        same = sorted({*self.links.get(name, ()), *rows.same})
+        statements += [self._url(name, own.EXACT_MATCH, target) for target in same]
+        descriptions = _descriptions(rows, self._class_words(classes))
         if name in self.contents.sources:
             if digest := self.contents.sources[name].digest:
                 snak = model.string_snak(self._id(own.DIGEST), digest)
@@ -399,6 +453,14 @@ class EntityBuilder:
             "aliases": aliases,
             "claims": model.claims(statements),
         }
+
+    def _class_words(self, classes: Iterable[str]) -> str:
+        """The English labels of the kinds of entities, or else of classes of ontologies."""
+        words = [own.CLASS_LABELS[class_] for class_ in classes if class_ in own.CLASS_LABELS]
+        ontologies = self.contents.ontologies
+        known = ontologies.schema.classes.keys() & set(classes)
+        labels = (ontologies.labels(class_).get("en", "") for class_ in sorted(known))
+        return ", ".join(words or filter(None, labels))
 
     def _id(self, property_: OwnProperty) -> str:
         return self.numbers[property_.key(self.minter)]
@@ -462,7 +524,7 @@ class EntityBuilder:
                 qualifiers.append(_text_snak(self._id(own.PHRASE), phrase))
             if confidence is not None:
                 qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), confidence.value))
-            if document is not None and iri(document) != name:
+            if document is not None:
                 references.append(self._reference(iri(document)))
         snak = model.item_snak(self.numbers[key], self.numbers[target])
         return model.statement(
@@ -487,7 +549,7 @@ class EntityBuilder:
 
     def _times(self, row: SolutionRow) -> Times:
         """The times of the relationship of a typed statement."""
-        return self.contents.times.get(iri(row[0]), NO_TIMES)
+        return self.contents.times.get(iri(row[0]), NO_TIMES) if row[0] is not None else NO_TIMES
 
     def _seed(self, rows: list[SolutionRow]) -> tuple[str, ...]:
         """Value, unit and times of a statement as text; of several spellings, the first one."""
@@ -509,16 +571,18 @@ class EntityBuilder:
     def _typed_statement(
         self, name: str, snak: model.Snak, rows: list[SolutionRow]
     ) -> model.Statement:
-        sentences = sorted({row[5] for row in rows}, key=str)
+        sentences = sorted({row[5] for row in rows if row[5] is not None}, key=str)
         qualifiers = [_text_snak(self._id(own.TEXT), sentence) for sentence in sentences]
-        surest = max((row[6] for row in rows), key=lambda term: (float(term.value), str(term)))
-        qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), surest.value))
+        if sure := [row[6] for row in rows if row[6] is not None]:
+            surest = max(sure, key=lambda term: (float(term.value), str(term)))
+            qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), surest.value))
         for property_, time in zip(own.TIME_QUALIFIERS, self._times(rows[0]), strict=True):
             if time is not None and datatype_of(time) == property_.datatype:
                 qualifiers.append(literal_snak(self._id(property_), time, property_.datatype))
-        references = [self._reference(document) for document in {iri(row[7]) for row in rows}]
+        documents = {iri(row[7]) for row in rows if row[7] is not None}
+        references = [self._reference(document) for document in documents]
         seed = (name, *self._seed(rows))
-        rank = self.contents.ranks.get(iri(rows[0][0]), "normal")
+        rank = self.contents.ranks.get(getattr(rows[0][0], "value", ""), "normal")
         return model.statement(self.numbers[name], seed, snak, qualifiers, references, rank)
 
     def _reference(self, document: str) -> dict[str, Any]:
@@ -547,12 +611,11 @@ def _text_snak(property_id: str, text: Literal) -> model.Snak:
     return model.text_snak(property_id, text.value, text.language or "")
 
 
-def _descriptions(rows: EntityRows, classes: Iterable[str]) -> dict[str, str]:
+def _descriptions(rows: EntityRows, words: str) -> dict[str, str]:
     """The shortest description of each language; the English one starts with the class."""
     result: dict[str, str] = {}
     for text in sorted(set(rows.descriptions), key=lambda t: (len(t.value), str(t))):
         result.setdefault(text.language or model.NO_LANGUAGE, text.value)
-    words = ", ".join(own.CLASS_LABELS[class_] for class_ in classes if class_ in own.CLASS_LABELS)
     if words:
         result["en"] = f"{words}: {result['en']}" if "en" in result else words
     return result
