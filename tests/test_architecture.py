@@ -152,7 +152,7 @@ BUDGETS: dict[str, int] = {
     "plugins.homonyms": 454,
     "plugins.vector_engines": 993,
     "plugins.void": 373,
-    "plugins.wikibase": 2566,
+    "plugins.wikibase": 2527,
     "plugins.things": 117,
     "plugins.merge_by_name": 82,
     "plugins.workers": 903,

@@ -475,7 +475,8 @@ def test_an_imported_graph_is_exported_in_the_same_way(
     found = {held["id"]: held for held in json.loads(output.getvalue())}
     labels = {held["labels"]["en"]["value"] for held in found.values() if "en" in held["labels"]}
     assert {"Ada", "Orbis", "Ulm", "Danube", "Boris", "Tulcea"} <= labels
-    related = next(h for h in found.values() if h["type"] == "property" and h["id"] not in OWN)
+    properties = [h for h in found.values() if h["type"] == "property" and h["id"] not in OWN]
+    (related,) = (h for h in properties if "related to (" in h["labels"]["en"]["value"])
     assert related["datatype"] == "wikibase-item"
     (orbis,) = (h for h in found.values() if h["labels"].get("en", {}).get("value") == "Orbis")
     texts = {

@@ -12,7 +12,7 @@ from typing import Any
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.iris import Minter, local_name
-from sarag_rdf.base.vocab import OWL, RDFS, SARAG, SKOS, WIKIBASE, XSD, iri
+from sarag_rdf.base.vocab import OWL, RDFS, SARAG, SKOS, WIKIBASE, iri
 from sarag_rdf.building.link_records import identities
 from sarag_rdf.graph.graph_reader import BATCH, GraphReader, term_reader
 from sarag_rdf.graph.parts import imported_graphs
@@ -51,10 +51,10 @@ class CitedSource:
 class ExportContents:
     """IRIs of all items and properties of an export.
 
-    `documents` maps documents to their sources, `properties` those of imported graphs to labels,
-    and `phrases` canonical phrases to their most frequent spellings. `typed` are the properties of
-    typed statements by their keys, `units` the IRIs of their units, `times` the times of the
-    relationships that state them, as far as they have any, and `ranks` those that are not normal.
+    `documents` maps documents to their sources, and `phrases` canonical phrases to their most
+    frequent spellings. `typed` are the properties of typed statements and imported graphs by their
+    keys, `units` the IRIs of their units, `times` the times of the relationships that state them,
+    as far as they have any, and `ranks` those that are not normal.
     `values`, such as dates and adjectives, are not exported, nor are relationships to them.
     """
 
@@ -63,7 +63,6 @@ class ExportContents:
     classes: set[str] = field(default_factory=set)
     sources: dict[str, CitedSource] = field(default_factory=dict)
     documents: dict[str, str] = field(default_factory=dict)
-    properties: dict[str, Literal | None] = field(default_factory=dict)
     phrases: dict[str, Literal] = field(default_factory=dict)
     typed: dict[str, TypedProperty] = field(default_factory=dict)
     units: set[str] = field(default_factory=set)
@@ -90,21 +89,16 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
     for _, _, class_ in reader.rows_for("entity-labels", entities):
         if class_ is not None:
             contents.classes.add(iri(class_))
-    cited, objects, in_words = set(), set(), []
-    for row in _statement_rows(reader, entities):
-        _, _, object_, property_, phrase, _, _, document = row
-        if iri(object_) in values:
+    cited, objects, in_words = set[str](), set[str](), []
+    for row in reader.extracted.rows_for("statements", entities):
+        if iri(row[2]) in values:
             continue
-        objects.add(iri(object_))
-        if document is not None:
-            cited.add(iri(document))
-        if property_ is not None:
-            labels = [contents.properties.get(iri(property_)), phrase]
-            first = min(filter(None, labels), key=str, default=None)
-            contents.properties[iri(property_)] = first
-        elif phrase is not None and typed:
+        objects.add(iri(row[2]))
+        if row[7] is not None:
+            cited.add(iri(row[7]))
+        if row[4] is not None and typed:
             in_words.append(row)
-    _add_typed(reader, contents, entities, cited)
+    _add_typed(reader, contents, entities, objects, cited)
     contents.entities, contents.values = sorted(entities | objects), values
     contents.classes -= set(contents.entities)
     contents.units -= {*contents.entities, *contents.classes}
@@ -113,18 +107,12 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
     return contents
 
 
-def _statement_rows(reader: GraphReader, entities: Iterable[str]) -> Iterator[SolutionRow]:
-    """Relationships from entities; what states those of an imported graph is the graph."""
-    entities = set(entities)
-    for part in reader.parts:
-        graph = part.graphs.get("kg")
-        for row in replace(reader, over=(part,)).rows_for("statements", entities):
-            is_page = row[7] is not None and row[7] == row[1]
-            yield (*row[:7], NamedNode(graph) if graph else None) if is_page else row
-
-
 def _add_typed(
-    reader: GraphReader, contents: ExportContents, entities: set[str], cited: set[str]
+    reader: GraphReader,
+    contents: ExportContents,
+    entities: set[str],
+    objects: set[str],
+    cited: set[str],
 ) -> None:
     """Add the properties and units of typed statements, and what ontologies say about them."""
     stated: set[tuple[str, str]] = set()
@@ -141,22 +129,22 @@ def _add_typed(
             cited.add(iri(document))
             if unit is not None and datatype == "quantity":
                 contents.units.add(iri(unit))
-    terms = {*contents.classes, *contents.properties, *(name for name, _ in stated)}
+    terms = {*contents.classes, *(name for name, _ in stated)}
     for part in imported_parts(reader):
         terms |= {iri(term) for (term,) in term_reader(reader, part).rows("properties-used")}
     ontologies = Ontologies.read(reader, terms)
-    for _, _, property_, value, *_, graph in imported_values(reader, entities, ontologies):
+    for *_, property_, value, _, _, _, graph in imported_rows(reader, entities, ontologies):
         if property_ not in IDENTITIES:
             stated.add((iri(property_), datatype_of(value)))
-            cited |= {iri(graph)} if graph is not None else set()
+            objects |= {value.value} if isinstance(value, NamedNode) else set()
+            cited.add(iri(graph))
+    if unread := {name for name, _ in stated} - terms:  # of statement nodes in Wikibase dumps
+        ontologies = Ontologies.read(reader, terms | unread)
     typed = {ontologies.typed_property(*pair) for pair in stated}
-    typed |= {TypedProperty(p, ITEM) for p in contents.properties if ontologies.describes(p)}
     if typed or not contents.classes.isdisjoint(ontologies.schema.classes):
         contents.ontologies = ontologies
         contents.typed = {property_.key(reader.minter): property_ for property_ in typed}
         contents.classes.update(ontologies.classes_around(contents.classes, typed))
-        names = contents.properties.keys() - contents.typed.keys()
-        contents.properties = {name: contents.properties[name] for name in sorted(names)}
 
 
 def typed_rows(reader: GraphReader, entities: Iterable[str]) -> Iterator[SolutionRow]:
@@ -166,21 +154,18 @@ def typed_rows(reader: GraphReader, entities: Iterable[str]) -> Iterator[Solutio
         yield from reader.select_provenance_for(name, entities)
 
 
-def imported_values(
+def imported_rows(
     reader: GraphReader, entities: Iterable[str], ontologies: Ontologies
 ) -> Iterator[SolutionRow]:
-    """The values of imported entities, in the columns of `typed_rows`; the graph states them."""
+    """What imported graphs state, in the columns of `typed_rows`: relationships, then values."""
     entities = set(entities)
     for part in imported_parts(reader):
-        graph = NamedNode(part.graphs["kg"]) if part.graphs["kg"] else None
-        rows = replace(reader, over=(part,)).rows_for("entity-values", entities)
-        for entity, property_, value in rows:
-            literal = (
-                ontologies.as_declared(iri(property_), value)
-                if isinstance(value, Literal)
-                else Literal(value.value, datatype=XSD.anyURI)
-            )
-            yield graph, entity, property_, literal, None, None, None, graph
+        own, graph = replace(reader, over=(part,)), NamedNode(part.graphs["kg"])
+        for row in own.rows_for("statements", entities):
+            yield row[0], row[1], row[3], row[2], None, row[5], row[6], graph
+        for entity, property_, value in own.rows_for("entity-values", entities):
+            value = ontologies.as_declared(iri(property_), value)
+            yield graph, entity, property_, value, None, None, None, graph
 
 
 def _frequent(rows: Iterable[SolutionRow], count: int) -> dict[str, Literal]:
@@ -277,13 +262,13 @@ class Export:
             rows[iri(entity)].names.append(name)
         for entity, text in self.reader.rows_for("entity-descriptions", batch):
             rows[iri(entity)].descriptions.append(text)
-        for row in _statement_rows(self.reader, batch):
+        for row in self.reader.extracted.rows_for("statements", batch):
             if iri(row[2]) not in self.contents.values:
                 rows[iri(row[1])].statements.append(row)
         if self.contents.typed and self.reader.extracted.parts:
             for row in typed_rows(self.reader, batch):
                 rows[iri(row[1])].typed.append(row)
-        for row in imported_values(self.reader, batch, self.contents.ontologies):
+        for row in imported_rows(self.reader, batch, self.contents.ontologies):
             entity = rows[iri(row[1])]
             if row[2] in IDENTITIES:
                 entity.same.add(row[3].value)
@@ -302,7 +287,6 @@ def prepare_export(reader: GraphReader, contents: ExportContents, namespace: str
     top = Minter.for_base(namespace).base if namespace else f"{reader.minter.base}wikibase/"
     numbers, minter = WikibaseIds.read(reader), reader.minter
     added = numbers.add("P", [each.key(minter) for each in contents.own_properties])
-    added += numbers.add("P", sorted(contents.properties))
     typed = contents.typed
     added += numbers.add("P", sorted(typed, key=lambda k: (typed[k].iri, typed[k].datatype)))
     added += numbers.add("P", [phrase_key(minter, canonical) for canonical in contents.phrases])
@@ -325,7 +309,7 @@ def equivalences(export: Export) -> Iterator[Triple]:
                 predicate = vocabulary.predicate(property_.predicate, id_)
                 yield Triple(predicate, OWL.equivalentProperty, property_.term)
     contents = export.contents
-    same = [(name, name, name) for name in contents.properties]
+    same: list[tuple[str, str, str]] = []
     for key, stated in contents.typed.items():
         equal = equal_predicates(contents.ontologies, stated)
         same += [(key, term, direct) for term, direct in ((stated.iri, stated.iri), *equal)]
@@ -355,11 +339,9 @@ class EntityBuilder:
         contents: dict[str, dict[str, Any]] = {}
         for property_ in self.contents.own_properties:
             contents[property_.key(self.minter)] = self._own_property(property_)
-        for name, label in self.contents.properties.items():
-            contents[name] = self._relation_property(name, label, target=name)
         for canonical, label in self.contents.phrases.items():
             name = phrase_key(self.minter, canonical)
-            contents[name] = self._relation_property(name, label)
+            contents[name] = self._phrase_property(name, label)
         for name, typed in self.contents.typed.items():
             contents[name] = self._typed_property(name, typed)
         used_labels: set[tuple[str, str]] = set()
@@ -380,20 +362,14 @@ class EntityBuilder:
             "claims": model.claims([self._url(key, own.EXACT_MATCH, term.value)] if term else []),
         }
 
-    def _relation_property(
-        self, key: str, label: Literal | None, *, target: str = ""
-    ) -> dict[str, Any]:
-        """A property of an imported graph, or of a frequent phrase."""
-        words = {} if label is None else {label.language or model.NO_LANGUAGE: label.value}
-        words = words or {model.NO_LANGUAGE: target.rpartition("/")[2].rpartition("#")[2]}
-        about = (
-            f"property {target}" if target else f"relationship in these words ({self.numbers[key]})"
-        )
+    def _phrase_property(self, key: str, label: Literal) -> dict[str, Any]:
+        """The property of a frequent phrase."""
+        about = f"relationship in these words ({self.numbers[key]})"
         return {
             "datatype": ITEM,
-            "labels": model.texts(words),
+            "labels": model.texts({label.language or model.NO_LANGUAGE: label.value}),
             "descriptions": model.texts({"en": about}),
-            "claims": model.claims([self._url(key, own.EXACT_MATCH, target)] if target else []),
+            "claims": {},
         }
 
     def _typed_property(self, key: str, typed: TypedProperty) -> dict[str, Any]:
@@ -491,36 +467,25 @@ class EntityBuilder:
 
     def _relations(self, name: str, rows: Iterable[SolutionRow]) -> Iterator[model.Statement]:
         groups: defaultdict[tuple[str, str, str], list[SolutionRow]] = defaultdict(list)
+        generic = own.RELATED_TO.key(self.minter)
         for row in rows:
-            relationship, _, object_, property_, *_ = row
-            target = iri(object_)
-            for key in self._properties(row):
-                groups[key, target, iri(relationship)].append(row)
-            if property_ is None:
-                generic = own.RELATED_TO.key(self.minter)
-                groups[generic, target, iri(relationship)].append(row)
+            canonical = canonical_phrase(row[4].value) if row[4] is not None else ""
+            is_frequent = canonical in self.contents.phrases
+            for key in (generic, *((phrase_key(self.minter, canonical),) if is_frequent else ())):
+                groups[key, iri(row[2]), iri(row[0])].append(row)
         order = sorted(groups, key=lambda k: (number(self.numbers[k[1]]), k[2], k[0]))
         for key, target, relationship in order:
             yield self._relation(name, key, target, relationship, groups[key, target, relationship])
-
-    def _properties(self, row: SolutionRow) -> Iterator[str]:
-        """Keys of the specific properties of a statement."""
-        if row[3] is not None:
-            yield iri(row[3])
-        elif row[4] is not None:
-            canonical = canonical_phrase(row[4].value)
-            if canonical in self.contents.phrases:
-                yield phrase_key(self.minter, canonical)
 
     def _relation(
         self, name: str, key: str, target: str, relationship: str, rows: list[SolutionRow]
     ) -> model.Statement:
         qualifiers: list[model.Snak] = []
         references = []
-        for _, _, _, property_, phrase, text, confidence, document in sorted(rows, key=str):
+        for *_, phrase, text, confidence, document in sorted(rows, key=str):
             if text is not None:
                 qualifiers.append(_text_snak(self._id(own.TEXT), text))
-            if phrase is not None and property_ is None:
+            if phrase is not None:
                 qualifiers.append(_text_snak(self._id(own.PHRASE), phrase))
             if confidence is not None:
                 qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), confidence.value))
@@ -549,7 +514,7 @@ class EntityBuilder:
 
     def _times(self, row: SolutionRow) -> Times:
         """The times of the relationship of a typed statement."""
-        return self.contents.times.get(iri(row[0]), NO_TIMES) if row[0] is not None else NO_TIMES
+        return self.contents.times.get(iri(row[0]), NO_TIMES)
 
     def _seed(self, rows: list[SolutionRow]) -> tuple[str, ...]:
         """Value, unit and times of a statement as text; of several spellings, the first one."""
@@ -579,10 +544,9 @@ class EntityBuilder:
         for property_, time in zip(own.TIME_QUALIFIERS, self._times(rows[0]), strict=True):
             if time is not None and datatype_of(time) == property_.datatype:
                 qualifiers.append(literal_snak(self._id(property_), time, property_.datatype))
-        documents = {iri(row[7]) for row in rows if row[7] is not None}
-        references = [self._reference(document) for document in documents]
+        references = [self._reference(document) for document in {iri(row[7]) for row in rows}]
         seed = (name, *self._seed(rows))
-        rank = self.contents.ranks.get(getattr(rows[0][0], "value", ""), "normal")
+        rank = self.contents.ranks.get(iri(rows[0][0]), "normal")
         return model.statement(self.numbers[name], seed, snak, qualifiers, references, rank)
 
     def _reference(self, document: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import pyoxigraph as ox
 from pyoxigraph import Literal, Triple
 
 from sarag_rdf.base.iris import Minter, local_name, sha256_hex
-from sarag_rdf.base.resources import ontology_path, query_names
+from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import COMMON, DCTERMS, OWL, RDF, RDFS, SKOS, XSD
 from sarag_rdf.extraction.text_values import CURRENCY, CURRENCY_WORDS, UNIT_IRIS
 from sarag_rdf.graph.graph_reader import GraphReader, Part, term_reader
@@ -125,20 +125,16 @@ class Ontologies:
             return typed.datatype in (STRING, "external-id", "monolingualtext")
         return typed.datatype == _DATATYPES.get(declared, "quantity")
 
-    def as_declared(self, property_: str, value: Literal) -> Literal:
-        """A string or integer in the datatype of the range of its property, if it has one."""
+    def as_declared(self, property_: str, value: ox.NamedNode | Literal) -> Literal:
+        """A value of an imported graph: strings and integers have the range of the property."""
+        if isinstance(value, ox.NamedNode):
+            return Literal(value.value, datatype=XSD.anyURI)
         known = self.schema.properties.get(property_)
         if known is None or not known.ranges or value.datatype not in (XSD.string, XSD.integer):
             return value
         datatype = ox.NamedNode(value_datatype(known.label, known.ranges))
         typed = Literal(value.value.strip(), datatype=datatype)
         return value if literal_datatype(typed) == STRING else typed
-
-    def describes(self, property_: str) -> bool:
-        """Whether the ontologies have a label of a property, or declare it."""
-        return property_ in self.schema.properties or bool(
-            self._texts(property_, schema_reader.LABELS)
-        )
 
     def labels(self, term: str) -> Texts:
         """The label of a class or property in each language; without any, words of its IRI."""
@@ -210,20 +206,21 @@ class Ontologies:
 
 
 def imported_parts(reader: GraphReader) -> list[Part]:
-    """The imported graphs that are no Wikibase dumps: those with values to export."""
-    return [part for part in reader.imported.parts if "entity-values" in query_names(part.kind)]
+    """The imported graphs among the parts, which also contain the links."""
+    return [part for part in reader.imported.parts if "kg" in part.graphs]
 
 
 def _term_statements(reader: GraphReader, terms: frozenset[str]) -> Iterator[Triple]:
     """What imported graphs say about terms, and about those that their axioms lead to."""
     for part in imported_parts(reader):
-        known, new = set[str](), set(terms)
+        own, known, new = term_reader(reader, part), set[str](), set(terms)
+        for term, label in own.rows_for("term-labels", terms):
+            yield Triple(term, RDFS.label, label)
         while new:
             known |= new
-            rows = [*term_reader(reader, part).rows_for("term-statements", new)]
+            rows = [*own.rows_for("term-statements", new)]
             yield from (Triple(*row) for row in rows)
-            ends = {row[2].value for row in rows if row[1].value in _AXIOMS}
-            new = ends - known
+            new = {row[2].value for row in rows if row[1].value in _AXIOMS} - known
 
 
 def unit_texts(unit: str) -> tuple[Texts, Texts, list[Literal]]:
