@@ -138,7 +138,7 @@ BUDGETS: dict[str, int] = {
     "plugins.demo": 97,
     "plugins.languages": 97,
     "plugins.learned": 881,
-    "plugins.link_candidates": 387,
+    "plugins.link_candidates": 451,
     "plugins.office": 83,
     "plugins.openie": 222,
     "plugins.record_files": 262,
