@@ -125,7 +125,7 @@ BUDGETS: dict[str, int] = {
     "documents": 828,
     "extraction": 4639,
     "graph": 7467,
-    "kg": 5738,
+    "kg": 5737,
     "models": 1830,
     "retrieval": 3051,
     "server": 6635,
