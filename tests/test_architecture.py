@@ -128,7 +128,7 @@ BUDGETS: dict[str, int] = {
     "kg": 5737,
     "models": 1830,
     "retrieval": 3051,
-    "server": 6635,
+    "server": 6636,
     "testing": 263,
     "sarag_rdf": 104,
     "plugins.agents": 1087,
