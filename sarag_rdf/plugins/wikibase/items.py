@@ -94,10 +94,8 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
         if iri(row[2]) in values:
             continue
         objects.add(iri(row[2]))
-        if row[7] is not None:
-            cited.add(iri(row[7]))
-        if row[4] is not None and typed:
-            in_words.append(row)
+        cited.add(iri(row[7]))
+        in_words += [row] if typed else []
     _add_typed(reader, contents, entities, objects, cited)
     contents.entities, contents.values = sorted(entities | objects), values
     contents.classes -= set(contents.entities)
@@ -309,10 +307,11 @@ def equivalences(export: Export) -> Iterator[Triple]:
                 predicate = vocabulary.predicate(property_.predicate, id_)
                 yield Triple(predicate, OWL.equivalentProperty, property_.term)
     contents = export.contents
-    same: list[tuple[str, str, str]] = []
-    for key, stated in contents.typed.items():
-        equal = equal_predicates(contents.ontologies, stated)
-        same += [(key, term, direct) for term, direct in ((stated.iri, stated.iri), *equal)]
+    same = (
+        (key, *pair)
+        for key, stated in contents.typed.items()
+        for pair in ((stated.iri, stated.iri), *equal_predicates(contents.ontologies, stated))
+    )
     for key, term, direct in sorted(same):
         id_ = numbers[key]
         yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, NamedNode(term))
@@ -469,7 +468,7 @@ class EntityBuilder:
         groups: defaultdict[tuple[str, str, str], list[SolutionRow]] = defaultdict(list)
         generic = own.RELATED_TO.key(self.minter)
         for row in rows:
-            canonical = canonical_phrase(row[4].value) if row[4] is not None else ""
+            canonical = canonical_phrase(row[4].value)
             is_frequent = canonical in self.contents.phrases
             for key in (generic, *((phrase_key(self.minter, canonical),) if is_frequent else ())):
                 groups[key, iri(row[2]), iri(row[0])].append(row)
@@ -481,16 +480,11 @@ class EntityBuilder:
         self, name: str, key: str, target: str, relationship: str, rows: list[SolutionRow]
     ) -> model.Statement:
         qualifiers: list[model.Snak] = []
-        references = []
-        for *_, phrase, text, confidence, document in sorted(rows, key=str):
-            if text is not None:
-                qualifiers.append(_text_snak(self._id(own.TEXT), text))
-            if phrase is not None:
-                qualifiers.append(_text_snak(self._id(own.PHRASE), phrase))
-            if confidence is not None:
-                qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), confidence.value))
-            if document is not None:
-                references.append(self._reference(iri(document)))
+        for *_, phrase, text, confidence, _ in sorted(rows, key=str):
+            qualifiers.append(_text_snak(self._id(own.TEXT), text))
+            qualifiers.append(_text_snak(self._id(own.PHRASE), phrase))
+            qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), confidence.value))
+        references = [self._reference(iri(row[7])) for row in rows]
         snak = model.item_snak(self.numbers[key], self.numbers[target])
         return model.statement(
             self.numbers[name], (relationship, name, target), snak, qualifiers, references
