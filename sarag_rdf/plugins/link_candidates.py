@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -124,11 +124,11 @@ class _Search:
             names |= self._similar_names(names)
         texts = self._text_cosines(list(names))
         shares = self._neighbour_shares(names)
-        unique = {pair for pair in shares if names[pair].is_only}
-        sure = unique - contradicted(self.own, self.target, unique)
+        only = {pair for pair in shares if names[pair].is_only}
+        for pair in contradicted(self.own, self.target, only):
+            names[pair] = replace(names[pair], is_only=False)
         scored = (
-            self._score(pair, names[pair], texts.get(pair), shares.get(pair), sure)
-            for pair in names
+            self._score(pair, names[pair], texts.get(pair), shares.get(pair)) for pair in names
         )
         selected = [m for m in scored if (m.confidence or 0) >= self.options.min_confidence]
         return _select_best(selected, self.options.per_entity)
@@ -209,17 +209,12 @@ class _Search:
         }
 
     def _score(
-        self,
-        pair: IriPair,
-        names: NameMatch,
-        text: float | None,
-        share: float | None,
-        sure: Container[IriPair],
+        self, pair: IriPair, names: NameMatch, text: float | None, share: float | None
     ) -> Match:
         """The candidate of a pair.
 
         `text` is the cosine of the descriptions, `share` that of common neighbours, if both sides
-        have some. Other neighbours say little against `sure` pairs.
+        have some.
         """
         entity, item = pair
         here, there = self.entities.kinds.get(entity), self.items.kinds.get(item)
@@ -228,7 +223,7 @@ class _Search:
         name_score = names.score * (CONTAINED_FACTOR if names.contains and not share else 1)
         score = NAME_WEIGHT * name_score + KIND_WEIGHT * kinds + TEXT_WEIGHT * text_score
         if share is not None:
-            least = UNSHARED_FACTOR * score if pair in sure and kinds else 0.0
+            least = UNSHARED_FACTOR * score if names.is_only and kinds else 0.0
             score = max(least, score + NEIGHBOUR_WEIGHT * (share - score))
         kind = "unknown" if kinds == UNKNOWN_SCORE else "same" if kinds else "different"
         texts = "unknown" if text is None else f"{text:.2f}"
@@ -416,16 +411,14 @@ def contradicted(own: GraphReader, target: GraphReader, pairs: set[IriPair]) -> 
     """
     here, there = facts(own, {a for a, _ in pairs}), facts(target, {b for _, b in pairs})
 
-    def differ(entity: str, item: str, relation: str) -> bool:
-        others = there[item][relation]
-        return not any(
-            a.startswith(b) or b.startswith(a) for a in here[entity][relation] for b in others
-        )
-
     return {
         (entity, item)
         for entity, item in pairs
-        if any(differ(entity, item, each) for each in here[entity].keys() & there[item].keys())
+        for relation, texts in here[entity].items()
+        if relation in there[item]
+        and not any(
+            a.startswith(b) or b.startswith(a) for a in texts for b in there[item][relation]
+        )
     }
 
 
@@ -438,14 +431,13 @@ def facts(reader: GraphReader, entities: set[str]) -> Mapping[str, Mapping[str, 
     values = reader.imported.rows_for("entity-values", entities)
     rows += [(entity, value, property_) for entity, property_, value in values]
     names: defaultdict[str, set[str]] = defaultdict(set)
-    for node, name, *_ in reader.rows_for(
-        "entity-names", {str(row[1].value) for row in rows if isinstance(row[1], ox.NamedNode)}
-    ):
+    nodes = {str(row[1].value) for row in rows if isinstance(row[1], ox.NamedNode)}
+    for node, name, *_ in reader.rows_for("entity-names", nodes):
         names[node.value].add(normalize_name(name.value))
     result: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     for entity, stated, *relations in rows:
         texts = {stated.value} if isinstance(stated, ox.Literal) else names[stated.value]
-        keys = {normalize_name(relation.value) for relation in relations if relation is not None}
+        keys = {normalize_name(r.value) for r in relations if r is not None and texts}
         for key in keys | ({"year"} if any(map(_YEAR.fullmatch, texts)) else set()):
             result[entity.value][key] |= texts
     return result

@@ -9,7 +9,7 @@ and with its rank. The triple of a deprecated statement is left out, and its nod
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from tempfile import TemporaryFile
@@ -45,7 +45,7 @@ def _write(graph: ExportedGraph, output: IO[bytes], options: ThingsOptions) -> N
     store, minter = reader.store, reader.minter
     known = prefixes_under(minter.base) | ontology_prefixes(store, minter.base)
     if options.syntax == "turtle":
-        _write_turtle(triples(reader), output, known)
+        _turtle(triples(reader), output, known)
         return
     prefixes = used_prefixes(store, known, {minter.kg_graph, minter.links_graph})
     prefixes |= {name: known[name] for name in ("dcterms", "rdf", "source")}
@@ -57,9 +57,7 @@ _QUOTED = re.compile(rb'<[^>]*>|"(?:[^"\\]|\\.)*"')
 _PREFIXED = re.compile(rb"([\w-]+):")
 
 
-def _write_turtle(
-    statements: Iterable[ox.Triple], output: IO[bytes], known: Mapping[str, str]
-) -> None:
+def _turtle(statements: Iterator[ox.Triple], output: IO[bytes], known: dict[str, str]) -> None:
     """Turtle with the prefixes that it uses, and an empty line before each subject."""
     with TemporaryFile() as file:
         ox.serialize(statements, file, ox.RdfFormat.TURTLE, prefixes=known)

@@ -96,8 +96,8 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
         objects.add(iri(row[2]))
         cited.add(iri(row[7]))
         in_words += [row] if typed else []
-    _add_typed(reader, contents, entities, objects, cited)
-    contents.entities, contents.values = sorted(entities | objects), values
+    _add_typed(reader, contents, entities, cited)
+    contents.entities, contents.values = sorted({*contents.entities, *entities, *objects}), values
     contents.classes -= set(contents.entities)
     contents.units -= {*contents.entities, *contents.classes}
     contents.phrases = _frequent(in_words, typed)
@@ -106,11 +106,7 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
 
 
 def _add_typed(
-    reader: GraphReader,
-    contents: ExportContents,
-    entities: set[str],
-    objects: set[str],
-    cited: set[str],
+    reader: GraphReader, contents: ExportContents, entities: set[str], cited: set[str]
 ) -> None:
     """Add the properties and units of typed statements, and what ontologies say about them."""
     stated: set[tuple[str, str]] = set()
@@ -134,7 +130,7 @@ def _add_typed(
     for *_, property_, value, _, _, _, graph in imported_rows(reader, entities, ontologies):
         if property_ not in IDENTITIES:
             stated.add((iri(property_), datatype_of(value)))
-            objects |= {value.value} if isinstance(value, NamedNode) else set()
+            contents.entities += [value.value] if isinstance(value, NamedNode) else []
             cited.add(iri(graph))
     if unread := {name for name, _ in stated} - terms:  # of statement nodes in Wikibase dumps
         ontologies = Ontologies.read(reader, terms | unread)
@@ -402,7 +398,12 @@ class EntityBuilder:
         statements = [self._url(name, own.ORIGINAL, name)]
         same = sorted({*self.links.get(name, ()), *rows.same})
         statements += [self._url(name, own.EXACT_MATCH, target) for target in same]
-        descriptions = _descriptions(rows, self._class_words(classes))
+        known = self.contents.ontologies
+        words = [own.CLASS_LABELS[class_] for class_ in classes if class_ in own.CLASS_LABELS]
+        words = words or [
+            known.labels(c).get("en", "") for c in classes if c in known.schema.classes
+        ]
+        descriptions = _descriptions(rows, ", ".join(filter(None, words)))
         if name in self.contents.sources:
             if digest := self.contents.sources[name].digest:
                 snak = model.string_snak(self._id(own.DIGEST), digest)
@@ -428,14 +429,6 @@ class EntityBuilder:
             "aliases": aliases,
             "claims": model.claims(statements),
         }
-
-    def _class_words(self, classes: Iterable[str]) -> str:
-        """The English labels of the kinds of entities, or else of classes of ontologies."""
-        words = [own.CLASS_LABELS[class_] for class_ in classes if class_ in own.CLASS_LABELS]
-        ontologies = self.contents.ontologies
-        known = ontologies.schema.classes.keys() & set(classes)
-        labels = (ontologies.labels(class_).get("en", "") for class_ in sorted(known))
-        return ", ".join(words or filter(None, labels))
 
     def _id(self, property_: OwnProperty) -> str:
         return self.numbers[property_.key(self.minter)]
@@ -474,21 +467,16 @@ class EntityBuilder:
                 groups[key, iri(row[2]), iri(row[0])].append(row)
         order = sorted(groups, key=lambda k: (number(self.numbers[k[1]]), k[2], k[0]))
         for key, target, relationship in order:
-            yield self._relation(name, key, target, relationship, groups[key, target, relationship])
-
-    def _relation(
-        self, name: str, key: str, target: str, relationship: str, rows: list[SolutionRow]
-    ) -> model.Statement:
-        qualifiers: list[model.Snak] = []
-        for *_, phrase, text, confidence, _ in sorted(rows, key=str):
-            qualifiers.append(_text_snak(self._id(own.TEXT), text))
-            qualifiers.append(_text_snak(self._id(own.PHRASE), phrase))
-            qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), confidence.value))
-        references = [self._reference(iri(row[7])) for row in rows]
-        snak = model.item_snak(self.numbers[key], self.numbers[target])
-        return model.statement(
-            self.numbers[name], (relationship, name, target), snak, qualifiers, references
-        )
+            same = sorted(groups[key, target, relationship], key=str)
+            qualifiers: list[model.Snak] = []
+            for *_, phrase, text, confidence, _ in same:
+                qualifiers.append(_text_snak(self._id(own.TEXT), text))
+                qualifiers.append(_text_snak(self._id(own.PHRASE), phrase))
+                qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), confidence.value))
+            references = [self._reference(iri(row[7])) for row in same]
+            snak = model.item_snak(self.numbers[key], self.numbers[target])
+            seed = relationship, name, target
+            yield model.statement(self.numbers[name], seed, snak, qualifiers, references)
 
     def _typed_statements(
         self, name: str, rows: Iterable[SolutionRow]
