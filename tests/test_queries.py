@@ -84,6 +84,7 @@ def test_all_files_are_found() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_graph_has_the_same_queries_and_headers(kind: str) -> None:
     own = {"document-values", "passages", "value-texts"} if kind == "rdf" else set()
+    own |= {"entity-values"} if kind in ("rdf", "skos") else set()
     assert set(query_names(kind)) == {*query_names("sarag"), *own}
     assert len(query_names(kind)) >= 19
     for name in query_names("sarag"):

@@ -7,7 +7,7 @@ A wheel contains `queries/`, `ontology/` and what the demo reads of `examples/` 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -31,6 +31,8 @@ _PATHS = {
 """Default properties for labels, aliases and descriptions."""
 _DEFAULT_GRAPH = "urn:sarag:default-graph"
 """The name of the default graph in results that name a graph."""
+_ONTOLOGIES = re.compile(r"<urn:sarag:ontologies>")
+_ONTOLOGY_LINES = re.compile(rf".*{_ONTOLOGIES.pattern}.*\n")
 _VALUES = re.compile(r"VALUES\s+(\?\w+|\([^)]*\))\s*\{\s*\}")
 
 
@@ -73,15 +75,18 @@ class QueryFile:
         values: Sequence[Term | tuple[Term, ...]] | None,
         graphs: Mapping[str, str],
         paths: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        ontologies: Iterable[str] = (),
     ) -> str:
         """The query with values, graph names and property paths filled in.
 
         Values are inserted into the empty VALUES block. ``<urn:sarag:graph:NAME>`` is replaced by
         an IRI, ``<urn:sarag:path:NAME>`` by an alternative path of properties. If the IRI of a
-        graph is empty, ``GRAPH`` is removed, so that its patterns match the default graph. Values
-        are serialized as RDF terms; user text is never inserted into a query.
+        graph is empty, ``GRAPH`` is removed, so that its patterns match the default graph. Without
+        `ontologies`, lines with ``<urn:sarag:ontologies>`` are left out. Values are serialized as
+        RDF terms; user text is never inserted into a query.
         """
-        text = self.text
+        known = " ".join(str(NamedNode(iri)) for iri in ontologies)
+        text = (_ONTOLOGIES if known else _ONTOLOGY_LINES).sub(lambda _: known, self.text)
         for name, iri in graphs.items():
             place = f"<urn:sarag:graph:{name}>"
             text = text if iri else text.replace(f"GRAPH {place} {{", "{")

@@ -59,7 +59,7 @@ class Delta:
 
     `touched` are the IRIs of each kind that were added, deleted or may have another text.
     `derived` are the subjects of added and deleted triples of the traversed graph. `links` is true
-    if links between graphs changed.
+    if links between graphs changed, `ontologies` if the labels of terms may have.
     """
 
     before: str
@@ -67,6 +67,7 @@ class Delta:
     touched: Mapping[Kind, frozenset[str]]
     derived: frozenset[str] = frozenset()
     links: bool = False
+    ontologies: bool = False
 
     @property
     def is_empty(self) -> bool:
@@ -80,7 +81,7 @@ class Journal:
     def __init__(self) -> None:
         self._touched: defaultdict[Kind, set[str]] = defaultdict(set)
         self._derived: set[str] = set()
-        self._links = False
+        self._links = self._ontologies = False
         self._before: str | None = None
         self._after = ""
         self._is_usable = True
@@ -121,6 +122,7 @@ class Journal:
                 self._links = True
             elif graph == meta:
                 self._is_usable &= not iri(quad.subject).startswith(imports)
+                self._ontologies |= minter.kind_of(iri(quad.subject)) == "ontologies"
             elif quad.predicate == RDF.type and minter.kind_of(graph) == "sources":
                 kind = _CLASSES.get(str(getattr(quad.object, "value", "")))
                 if kind:
@@ -131,7 +133,8 @@ class Journal:
         if not self._is_usable or not self._before or self._after != revision:
             return None
         touched = {kind: frozenset(self._touched[kind]) for kind in KINDS}
-        return Delta(self._before, revision, touched, frozenset(self._derived), self._links)
+        derived = frozenset(self._derived)
+        return Delta(self._before, revision, touched, derived, self._links, self._ontologies)
 
 
 # ---------------------------------------------------------------------------------- Parts
@@ -143,7 +146,7 @@ class Part:
 
     In the queries, `graphs` replaces ``<urn:sarag:graph:NAME>``, where ``kg`` is the graph itself
     (an empty value is the default graph), and `paths` replaces ``<urn:sarag:path:NAME>`` by
-    properties.
+    properties. The named graphs `ontologies` have labels of properties that have none in the graph.
     """
 
     name: str
@@ -151,6 +154,7 @@ class Part:
     graphs: Mapping[str, str]
     store: GraphStore
     paths: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    ontologies: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +185,8 @@ class GraphReader:
     @property
     def scope(self) -> str:
         """A digest of the parts: at one revision, readers of equal scope return the same."""
-        return sha256_hex(*(f"{part.name} {part.kind}" for part in self.parts))
+        limited = self.readable is not None
+        return sha256_hex(*(f"{p.name} {p.kind}{p.ontologies * limited or ''}" for p in self.parts))
 
     @property
     def own(self) -> Part:
@@ -263,7 +268,7 @@ def term_reader(reader: GraphReader, part: Part) -> GraphReader:
 
 
 def _all_rows(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
-    text = query.fill(None, part.graphs, part.paths)
+    text = query.fill(None, part.graphs, part.paths, part.ontologies)
     rows = part.store.select(text, query.key, iris=query.returns_iris).rows
     log.debug("%s.rq: rows %d", query.name, len(rows))
     return rows
@@ -288,7 +293,7 @@ def _select(
     part: Part, query: QueryFile, batch: list[Term | tuple[Term, ...]]
 ) -> list[tuple[Any, ...]]:
     """Rows for a batch; if the server rejects it as too large, it gets half as many from now on."""
-    text = query.fill(batch, part.graphs, part.paths)
+    text = query.fill(batch, part.graphs, part.paths, part.ontologies)
     try:
         rows = part.store.select(text, query.key, iris=query.returns_iris).rows
     except RemoteRequestSizeError:

@@ -15,6 +15,7 @@ from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import DCTERMS, OWL, SARAG, VOID, iri, text_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.records import by_subject, record_of, stored
+from sarag_rdf.graph.stored_ontologies import stored_ontologies
 
 ALL = "all"
 """The name that selects all parts."""
@@ -123,8 +124,8 @@ def _part_names(over: Sequence[str], imported: dict[str, Imported]) -> list[str]
 
 
 def _part(reader: GraphReader, imported: Imported) -> Part:
-    graphs = {"kg": imported.graph}
-    return Part(imported.name, imported.kind, graphs, reader.store, imported.paths)
+    graphs, ontologies = {"kg": imported.graph}, tuple(o.graph for o in stored_ontologies(reader))
+    return Part(imported.name, imported.kind, graphs, reader.store, imported.paths, ontologies)
 
 
 def accessible_graphs(

@@ -109,10 +109,11 @@ def _document(*row: Any) -> Document:
 def page_text(
     descriptions: Iterable[Any], relationships: Iterable[str], values: Iterable[str] = ()
 ) -> str:
-    """The first description by `by_language`, then literals and relationships, one per line."""
+    """The first description by `by_language`, then literals and relationships as sentences."""
     best = min(descriptions, key=by_language, default=None)
     lines = sorted(set(values))[:MAX_PAGE_VALUES]
-    lines += sorted(set(relationships))[:MAX_PAGE_RELATIONSHIPS]
+    stated = sorted(set(relationships))[:MAX_PAGE_RELATIONSHIPS]
+    lines += (text if text.endswith((".", "!", "?")) else f"{text}." for text in stated)
     return "\n".join(lines if best is None else [best.value, *lines])
 
 
@@ -160,9 +161,10 @@ def texts_for(reader: GraphReader, kind: Kind, iris: Iterable[str]) -> Texts:
 
 
 def is_disjoint_from_imports(reader: GraphReader, delta: Delta) -> bool:
-    """Whether no imported graph has an entity that changed in the graph of documents."""
-    touched = frozenset().union(*delta.touched.values())
-    return next(reader.imported.rows_for("entity-labels", touched), None) is None
+    """Whether the texts of imported graphs are as before: of no entity or property that changed."""
+    touched, imported = frozenset().union(*delta.touched.values()), reader.imported
+    is_renamed = delta.ontologies and imported.parts
+    return not is_renamed and next(imported.rows_for("entity-labels", touched), None) is None
 
 
 def _one_each(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:

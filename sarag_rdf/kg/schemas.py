@@ -109,20 +109,19 @@ class Ontologies:
         it is to be replaced.
         """
         chosen = RdfReadOptions.of(options)
-        with self._session.write() as reader:
-            file = read_ontology(
-                str(ontology_path("common.ttl") if str(location) == PACKAGED else location),
-                chosen,
-                genid=f"{reader.minter.base}genid/",
+        with self._session.read(missing_ok=True) as snapshot:  # a bad file creates no graph
+            genid = f"{snapshot.reader.minter.base}genid/"
+        path = ontology_path("common.ttl") if str(location) == PACKAGED else location
+        file = read_ontology(str(path), chosen, genid=genid)
+        _refuse_documents(file)
+        schema = schema_of(file.triples)
+        has_terms = bool(schema.classes or schema.properties)
+        if not (has_terms or has_rules(file.triples)):
+            raise InputError(
+                f"{file.name} has no class or property: check that it is an ontology (OWL, "
+                "RDFS, SKOS or SHACL)"
             )
-            _refuse_documents(file)
-            schema = schema_of(file.triples)
-            has_terms = bool(schema.classes or schema.properties)
-            if not (has_terms or has_rules(file.triples)):
-                raise InputError(
-                    f"{file.name} has no class or property: check that it is an ontology (OWL, "
-                    "RDFS, SKOS or SHACL)"
-                )
+        with self._session.write() as reader:
             name = import_name(name, file.name)
             ontology = _described(file, name, reader.minter.ontology_graph(name))
             sources = len(reader.select_provenance("sources")) if has_terms else 0

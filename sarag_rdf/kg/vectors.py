@@ -308,7 +308,7 @@ class Vectors:
         if meta is None or delta is None:
             return
         model = RecordedModel(meta.embedding_model)
-        for reader in self.scopes(writer):
+        for reader in (s for s in self.scopes(writer) if is_disjoint_from_imports(s, delta)):
             store = self.store(reader)
             try:
                 carry_over(store, meta.embedding_model, delta)

@@ -7,6 +7,7 @@ of both.
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -23,12 +24,14 @@ from sarag_rdf.base.types import VALUE_TYPES
 from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 from sarag_rdf.building.link_records import EXACT, NO_MAPPING, CandidateOptions, Match
 from sarag_rdf.graph.graph_reader import GraphReader
-from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.graph.texts import by_language, entity_labels
 
 NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
 NEIGHBOUR_WEIGHT = 0.4
 """That of the neighbours, if both have some that both graphs know; the others share the rest."""
-ALIAS_SCORE, SIMILAR_FACTOR = 0.95, 0.9
+UNSHARED_FACTOR = 0.97
+"""Least share of the confidence without neighbours, for names of one item, if not contradicted."""
+ALIAS_SCORE, SIMILAR_FACTOR, CONTAINED_FACTOR = 0.95, 0.9, 0.5
 UNKNOWN_SCORE = 0.5
 TOOL = "sarag link"
 _MEASURES = {
@@ -49,16 +52,22 @@ MIN_CHARACTER_COSINE, MIN_EMBEDDING_COSINE = 0.6, 0.75
 MAX_DESCRIPTIONS = 3
 """Descriptions of an entity that are used, the first in alphabetical order."""
 
+_YEAR = re.compile(r"[12]\d{3}")
 IriPair = tuple[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class NameMatch:
-    """The best match of names of a pair: its weighted score, its cosine, and the measure."""
+    """The best match of names of a pair: its weighted score, its cosine, and the measure.
+
+    `is_only`: an equal preferred name that no other item has. `contains`: the item's and more.
+    """
 
     score: float
     similarity: float
     how: str
+    is_only: bool = False
+    contains: bool = False
 
 
 _NO_MATCH = NameMatch(0.0, 0.0, "")
@@ -115,6 +124,9 @@ class _Search:
             names |= self._similar_names(names)
         texts = self._text_cosines(list(names))
         shares = self._neighbour_shares(names)
+        only = {pair for pair in shares if names[pair].is_only}
+        for pair in contradicted(self.own, self.target, only):
+            names[pair] = replace(names[pair], is_only=False)
         scored = (
             self._score(pair, names[pair], texts.get(pair), shares.get(pair)) for pair in names
         )
@@ -124,11 +136,13 @@ class _Search:
     def _equal_names(self) -> dict[IriPair, NameMatch]:
         result: dict[IriPair, NameMatch] = {}
         for name, entities in self.entities.by_name.items():
-            for item, item_prefers in self.items.by_name.get(name, {}).items():
+            items = self.items.by_name.get(name, {})
+            for item, item_prefers in items.items():
                 for entity, prefers in entities.items():
                     score = 1.0 if prefers and item_prefers else ALIAS_SCORE
                     if score > result.get((entity, item), _NO_MATCH).score:
-                        result[entity, item] = NameMatch(score, 1.0, "equal")
+                        is_only = score == 1.0 and len(items) == 1
+                        result[entity, item] = NameMatch(score, 1.0, "equal", is_only)
         return result
 
     def _similar_names(self, equal: Iterable[IriPair]) -> dict[IriPair, NameMatch]:
@@ -150,7 +164,8 @@ class _Search:
                 for item in target[others[column]]:
                     score = SIMILAR_FACTOR * cosine
                     if score > result.get((entity, item), _NO_MATCH).score:
-                        result[entity, item] = NameMatch(score, cosine, near)
+                        contains = f" {others[column]} " in f" {names[row]} "
+                        result[entity, item] = NameMatch(score, cosine, near, contains=contains)
         return result
 
     def _text_cosines(self, pairs: list[IriPair]) -> dict[IriPair, float]:
@@ -205,9 +220,11 @@ class _Search:
         here, there = self.entities.kinds.get(entity), self.items.kinds.get(item)
         kinds = UNKNOWN_SCORE if not here or not there else float(bool(here & there))
         text_score = UNKNOWN_SCORE if text is None else text
-        score = NAME_WEIGHT * names.score + KIND_WEIGHT * kinds + TEXT_WEIGHT * text_score
+        name_score = names.score * (CONTAINED_FACTOR if names.contains and not share else 1)
+        score = NAME_WEIGHT * name_score + KIND_WEIGHT * kinds + TEXT_WEIGHT * text_score
         if share is not None:
-            score += NEIGHBOUR_WEIGHT * (share - score)
+            least = UNSHARED_FACTOR * score if names.is_only and kinds else 0.0
+            score = max(least, score + NEIGHBOUR_WEIGHT * (share - score))
         kind = "unknown" if kinds == UNKNOWN_SCORE else "same" if kinds else "different"
         texts = "unknown" if text is None else f"{text:.2f}"
         neighbours = "" if share is None else f", neighbours {share:.2f}"
@@ -222,7 +239,7 @@ class _Search:
             self.items.labels[item],
             TOOL,
             self.options.date,
-            f"names {names.score:.2f}, kinds {kind}, texts {texts}{neighbours}",
+            f"names {name_score:.2f}, kinds {kind}, texts {texts}{neighbours}",
             similarity=round(names.similarity, 4),
             measure=_MEASURES[names.how],
         )
@@ -300,11 +317,11 @@ def _similar(left: Any, right: Any, least: float, k: int) -> Iterator[tuple[int,
 def index_entities(reader: GraphReader, without: Iterable[str] = ()) -> EntityIndex:
     """All entities of a graph except those in `without`."""
     excluded = set(without)
-    labels: dict[str, str] = {}
+    labels: dict[str, ox.Literal] = {}
     for item, text, *_ in reader.rows("entity-texts"):
         if item.value not in excluded:
-            labels[item.value] = min(labels.get(item.value, text.value), text.value)
-    return _build_index(reader, labels)
+            labels[item.value] = min(labels.get(item.value, text), text, key=by_language)
+    return _build_index(reader, {iri: label.value for iri, label in labels.items()})
 
 
 def index_entities_named(
@@ -385,3 +402,42 @@ def neighbour_names(reader: GraphReader, entities: Iterable[str]) -> dict[str, f
         last = text.value.rstrip(".").rpartition(" ")[2]
         result[entity.value] |= {last} if last.isdecimal() else set()
     return {entity: frozenset(several) for entity, several in result.items() if several}
+
+
+def contradicted(own: GraphReader, target: GraphReader, pairs: set[IriPair]) -> set[IriPair]:
+    """Pairs of which both sides state years, or something in the same words, and nothing equal.
+
+    A value that is more precise, such as a date in a year, is equal.
+    """
+    here, there = facts(own, {a for a, _ in pairs}), facts(target, {b for _, b in pairs})
+
+    return {
+        (entity, item)
+        for entity, item in pairs
+        for relation, texts in here[entity].items()
+        if relation in there[item]
+        and not any(
+            a.startswith(b) or b.startswith(a) for a in texts for b in there[item][relation]
+        )
+    }
+
+
+def facts(reader: GraphReader, entities: set[str]) -> Mapping[str, Mapping[str, set[str]]]:
+    """Entity -> property or phrase -> names of nodes and literals; all years are one property."""
+    rows = [row[1:5] for row in reader.rows_for("statements", entities)]
+    if reader.extracted.parts:
+        typed = reader.select_provenance_for("typed-statements", entities)
+        rows += [(row[1], row[3], row[2]) for row in typed]
+    values = reader.imported.rows_for("entity-values", entities)
+    rows += [(entity, value, property_) for entity, property_, value in values]
+    names: defaultdict[str, set[str]] = defaultdict(set)
+    nodes = {str(row[1].value) for row in rows if isinstance(row[1], ox.NamedNode)}
+    for node, name, *_ in reader.rows_for("entity-names", nodes):
+        names[node.value].add(normalize_name(name.value))
+    result: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for entity, stated, *relations in rows:
+        texts = {stated.value} if isinstance(stated, ox.Literal) else names[stated.value]
+        keys = {normalize_name(r.value) for r in relations if r is not None and texts}
+        for key in keys | ({"year"} if any(map(_YEAR.fullmatch, texts)) else set()):
+            result[entity.value][key] |= texts
+    return result

@@ -8,9 +8,11 @@ and with its rank. The triple of a deprecated statement is left out, and its nod
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from tempfile import TemporaryFile
 from typing import IO
 
 import pyoxigraph as ox
@@ -42,9 +44,31 @@ def _write(graph: ExportedGraph, output: IO[bytes], options: ThingsOptions) -> N
     reader = graph.read(())
     store, minter = reader.store, reader.minter
     known = prefixes_under(minter.base) | ontology_prefixes(store, minter.base)
+    if options.syntax == "turtle":
+        _turtle(triples(reader), output, known)
+        return
     prefixes = used_prefixes(store, known, {minter.kg_graph, minter.links_graph})
     prefixes |= {name: known[name] for name in ("dcterms", "rdf", "source")}
     ox.serialize(triples(reader), output, SYNTAXES[options.syntax], prefixes=prefixes)
+
+
+_PREFIX = re.compile(rb"@prefix ([^:]*):")
+_QUOTED = re.compile(rb'<[^>]*>|"(?:[^"\\]|\\.)*"')
+_PREFIXED = re.compile(rb"([\w-]+):")
+
+
+def _turtle(statements: Iterator[ox.Triple], output: IO[bytes], known: dict[str, str]) -> None:
+    """Turtle with the prefixes that it uses, and an empty line before each subject."""
+    with TemporaryFile() as file:
+        ox.serialize(statements, file, ox.RdfFormat.TURTLE, prefixes=known)
+        file.seek(0)
+        body = (line for line in file if not _PREFIX.match(line))
+        used = {name for line in body for name in _PREFIXED.findall(_QUOTED.sub(b"", line))}
+        file.seek(0)
+        for line in file:
+            prefix = _PREFIX.match(line)
+            if prefix is None or prefix[1] in used:
+                output.write(line if prefix or line.startswith(b"\t") else b"\n" + line)
 
 
 def triples(reader: GraphReader) -> Iterator[ox.Triple]:

@@ -91,6 +91,7 @@ _IN_OTHER_PLACES: Mapping[str, tuple[str, ...]] = {
         PROV.wasDerivedFrom, *TIME_PROPERTIES,
     ),
     "source": _iris(SARAG.source,),
+    "resource": _iris(OWL.annotatedTarget,),
 }  # fmt: skip
 """Kind of page -> properties that it shows outside the lists of statements."""
 
@@ -133,7 +134,7 @@ class _Page:
             term.value for term in resources.values(self._iri, RDF.type) if is_iri_term(term)
         )
         self._kind = self._kind_of()
-        self._hidden = {*NAMES, *_ALT_NAMES, *_DEFINITIONS, TYPE}
+        self._hidden = {*NAMES, *_ALT_NAMES, *_DEFINITIONS, TYPE, SARAG.wikibaseId.value}
         self._hidden.update(_IN_OTHER_PLACES.get(self._kind, ()))
 
     def _kind_of(self) -> str:

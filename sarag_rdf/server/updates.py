@@ -78,7 +78,7 @@ def update(job: UpdateJob, settings: ServeSettings) -> JobReply:
             try:
                 copy.update(text, base_iri=job.base)
             except (SyntaxError, RuntimeError, ValueError, OSError) as error:
-                return evaluation_error(error)
+                return evaluation_error(error, job.text)
             return compare(repair.store.inner, copy, graphs)
 
         difference = on_copy(repair.store, settings.folder, run)

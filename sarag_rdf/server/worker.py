@@ -29,7 +29,7 @@ from sarag_rdf.base.ports import Advance
 from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.parts import ALL, imported_graphs, part_graphs
 from sarag_rdf.graph.store.oxigraph import remove_holder
-from sarag_rdf.graph.store.sparql_syntax import undeclared_prefix
+from sarag_rdf.graph.store.sparql_syntax import syntax_reason
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.snapshots import Graphs, QueriedStore, StoreSnapshot, served
@@ -260,10 +260,9 @@ class EmbeddingSteps:
 
 def evaluation_error(error: Exception, sparql: str = "") -> RequestError:
     """The `RequestError` for an exception of the engine while parsing or evaluating `sparql`."""
-    text = textwrap.shorten(str(error), _MAX_MESSAGE, placeholder=" ...")
     if isinstance(error, SyntaxError):
-        text = undeclared_prefix(sparql) or text
-        return RequestError(400, f"the SPARQL does not parse: {text}")
+        return RequestError(400, f"the SPARQL does not parse: {syntax_reason(sparql, error)}")
+    text = textwrap.shorten(str(error), _MAX_MESSAGE, placeholder=" ...")
     return RequestError(400, f"evaluation failed: {text}")
 
 

@@ -18,7 +18,7 @@ from sarag_rdf.graph.store.sparql_syntax import (
     check_size,
     tokens,
     try_query,
-    undeclared_prefix,
+    undeclared_prefixes,
 )
 from tests.command import environment, run_sarag
 from tests.fuzz.hostile import graph
@@ -185,4 +185,4 @@ def test_a_prefix_that_is_not_declared(text: str, message: str) -> None:
     "text", ["PREFIX ex: <a:> ASK { ex:a ex:b 'no:prefix' } # no:prefix", "ASK { <no:a> ?b ?c }"]
 )
 def test_prefixes_that_are_declared(text: str) -> None:
-    assert undeclared_prefix(text) is None
+    assert undeclared_prefixes(text) == {}

@@ -155,7 +155,7 @@ def test_a_graph_without_documents_is_searched(tmp_path: Path) -> None:
         assert (report.name, report.kind, report.triples) == ("gazetteer", "rdf", 8)
         found = kg.search("Ormundia lies near what?")
     assert found.documents[0].document.title == "Ormundia"
-    assert found.documents[0].document.text == "Ormundia lies near the water Selva"
+    assert found.documents[0].document.text == "Ormundia lies near the water Selva."
     assert [k.text for k in found.relationships] == ["Ormundia lies near the water Selva"]
 
 

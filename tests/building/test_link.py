@@ -603,6 +603,62 @@ def test_a_graph_that_knows_no_neighbour_of_an_entity_says_nothing_by_it(tmp_pat
     assert "neighbours" not in match.comment
 
 
+RAIL = """@prefix r: <https://rail.example.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+r:lind rdfs:label "Sofia Lind"@en ; r:employer r:avr .
+r:avr rdfs:label "Alm Valley Railway"@en . r:nir rdfs:label "Northern Isen Rail"@en .
+r:line rdfs:label "Alm Valley Line"@en , "Almtalstrecke"@de .
+"""
+
+
+class Facts:
+    """Takes each line of a text as a subject, a phrase and an object."""
+
+    method = Method("facts", "none")
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        for document in documents:
+            lines = [line.split(" | ") for line in document.text.splitlines()]
+            names = dict.fromkeys(name for line in lines for name in line[::2])
+            facts = [line for line in lines if len(line) == 3]
+            yield Extraction(
+                tuple(Mention(name, "misc") for name in names),
+                tuple(Relation(a, p, b, document.text) for a, p, b in facts),
+            )
+
+
+@pytest.mark.parametrize(
+    ("facts", "confidence"),
+    [
+        ("Sofia Lind | works for | Alm Valley Railway", 0.88),
+        ("Sofia Lind | met | Northern Isen Rail", 0.776),
+        ("Sofia Lind | employer | Northern Isen Rail", 0.48),
+        ("Sofia Lind | met | Northern Isen Rail\nSofia Lind | of | 1979", 0.776),
+    ],
+)
+def test_other_facts_say_little_against_the_name_of_one_item(
+    tmp_path: Path, facts: str, confidence: float
+) -> None:
+    """Unless both graphs state something in the same words, and not the same."""
+    (tmp_path / "rail.ttl").write_text(RAIL, "utf-8")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(facts, "", "a.txt")], extractor=Facts())
+        kg.import_graph(tmp_path / "rail.ttl", "rdf", name="rail")
+        found = {m.subject_label: m for m in kg.links.candidates("rail", min_confidence=0.4)}
+    assert found["Sofia Lind"].predicate == EXACT
+    assert found["Sofia Lind"].confidence == confidence
+
+
+def test_a_name_that_contains_that_of_an_item_is_none(tmp_path: Path) -> None:
+    (tmp_path / "rail.ttl").write_text(RAIL, "utf-8")
+    text = "Press release of the Alm Valley Railway\nAlm Valey Line"
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(text, "", "a.txt")], extractor=Facts())
+        kg.import_graph(tmp_path / "rail.ttl", "rdf", name="rail")
+        [match] = kg.links.candidates("rail")
+    assert (match.subject_label, match.object_label) == ("Alm Valey Line", "Alm Valley Line")
+
+
 class Directed:
     """A film with its director, and its year, which is also the name of a film."""
 

@@ -492,7 +492,7 @@ def test_literals_are_part_of_what_is_searched_and_shown(kg: KnowledgeGraph) -> 
         "Per Lind, identifier p2.",
         "Per Lind, nationality Sweden.",
         "Per Lind, occupation instrument maker.",
-        "Per Lind birth Place Uppsala",
+        "Per Lind birth place Uppsala.",
     ]
 
 

@@ -127,3 +127,5 @@ def test_index_stops_at_an_ontology_that_cannot_be_read(sarag: Sarag, tmp_path: 
     (tmp_path / "broken.ttl").write_text("<https://x.example/a> a")
     sarag("index", "docs", "--ontology", "broken.ttl").fails(1, "broken.ttl, line 1")
     sarag("index", "docs", "--ontology", "none.ttl").fails(2, "no such file: none.ttl")
+    sarag("index", "docs", "--ontology", "broken.ttl", "--kg", "new").fails(1, "broken.ttl, line 1")
+    assert not (tmp_path / "new").exists()

@@ -142,6 +142,8 @@ def test_the_union_of_all_graphs_is_asked_for(store: OxigraphStore) -> None:
     ("text", "error", "message"),
     [
         ("SELECT", QueryError, "does not parse"),
+        ("SELECT * {\n ?s <a:b> }", QueryError, "does not parse: error at 2:11, unexpected: }$"),
+        ("SELECT * { ?s a", QueryError, "error at 1:16, at the end of the line$"),
         ("INSERT DATA { <a:a> <a:a> <a:a> }", QueryError, "does not parse"),
         # Oxigraph's own client refuses this port: nothing is sent.
         ("SELECT * { SERVICE <http://127.0.0.1:9/> { ?s ?p ?o } }", StoreError, "query failed"),

@@ -135,6 +135,7 @@ def test_prefixes_are_those_of_the_query_alone() -> None:
     ("text", "message"),
     [
         ("SELECT", "does not parse: error at 1:7"),
+        ("ASK { ?x <a:b> }", "does not parse: error at 1:16, unexpected: }"),
         ("SELECT * { <<?s ?p ?o>> ?a ?b }", "only SPARQL 1.1 can be analysed"),
         ("ASK { ?s !(^<a:b>) ?o }", "negated property set"),
         ("ASK { SERVICE ?s }", "cannot be analysed"),

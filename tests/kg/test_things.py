@@ -116,3 +116,18 @@ def test_statements_of_the_profile_have_their_times(tmp_path: Path) -> None:
         (MUSEUM, KARL): ("1938", "", ""),
         (KARL, PRIZE): ("", "", "1940"),
     }
+
+
+def test_turtle_declares_what_it_uses_and_separates_subjects(kg: KnowledgeGraph) -> None:
+    turtle, triples = io.BytesIO(), io.BytesIO()
+    kg.export("things", turtle)
+    kg.export("things", triples, syntax="ntriples")
+    header, *subjects = turtle.getvalue().decode().split("\n\n")
+    for line in header.splitlines():
+        prefix = line.removeprefix("@prefix ").partition(" ")[0]
+        assert any(prefix in subject for subject in subjects), line
+    assert "mapping:" not in header
+    assert all(subject.rstrip().count(" .\n") == 0 for subject in subjects)
+    parsed = {q.triple for q in ox.parse(turtle.getvalue(), ox.RdfFormat.TURTLE)}
+    assert parsed == {q.triple for q in ox.parse(triples.getvalue(), ox.RdfFormat.N_TRIPLES)}
+    assert len(subjects) == len({triple.subject for triple in parsed})

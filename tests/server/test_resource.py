@@ -286,6 +286,13 @@ def resources(server: Running) -> dict[str, str]:
     }
 
 
+def test_an_imported_thing_shows_links_without_their_records(server: Running) -> None:
+    markup = page(server, THING)
+    assert "exact match" in markup
+    assert BASE + "entity/linz" in unquote(markup)
+    assert "annotated" not in text_of(markup)
+
+
 def test_all_formats_have_the_same_triples(server: Running) -> None:
     for kind, iri in resources(server).items():
         found = {

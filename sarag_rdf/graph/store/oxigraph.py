@@ -47,7 +47,7 @@ from sarag_rdf.base.errors import (
 from sarag_rdf.base.files import ScratchFolder
 from sarag_rdf.base.ports import Change, Table, Triples
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, run
-from sarag_rdf.graph.store.sparql_syntax import split_prologue, undeclared_prefix, uses_graph
+from sarag_rdf.graph.store.sparql_syntax import split_prologue, syntax_reason, uses_graph
 
 log = logging.getLogger(__name__)
 _ENGINE_ERRORS = (OSError, RuntimeError, ValueError)
@@ -222,7 +222,7 @@ class OxigraphStore:
                 store, dataset = self._union.resolve(store, text, default_graphs)
             result = _materialize(store.query(text, **dataset))
         except SyntaxError as error:
-            reason = undeclared_prefix(text) or error
+            reason = syntax_reason(text, error)
             raise QueryError(f"the SPARQL query does not parse: {reason}") from error
         except _ENGINE_ERRORS as error:
             raise StoreError(f"the query failed: {error}") from error

@@ -44,7 +44,8 @@ from sarag_rdf.graph.store.sparql_syntax import (
     TRIAL_LIMITS,
     check_query,
     split_prologue,
-    undeclared_prefix,
+    syntax_reason,
+    undeclared_prefixes,
 )
 
 TYPE: Final = f"<{RDF.type.value}>"
@@ -220,16 +221,13 @@ class _Prologue(Prologue):
 
 def _syntax_message(text: str, error: Exception) -> str:
     """The message of the engine, which is clearer, unless it would have to run the query."""
-    reason: object = undeclared_prefix(text)
-    if reason is None and "SERVICE" in text.upper():
+    if "SERVICE" in text.upper() and not undeclared_prefixes(text):
         return f"the SPARQL query cannot be analysed, check its syntax: {error}"
     try:
-        if reason is None:
-            ox.Store().query(text)
-            return "only SPARQL 1.1 can be analysed: rewrite the query without newer syntax"
+        ox.Store().query(text)
     except SyntaxError as engine_error:
-        reason = engine_error
-    return f"the SPARQL query does not parse: {reason}"
+        return f"the SPARQL query does not parse: {syntax_reason(text, engine_error)}"
+    return "only SPARQL 1.1 can be analysed: rewrite the query without newer syntax"
 
 
 def _outline(tree: CompValue, prefixes: Mapping[str, str]) -> QueryOutline:

@@ -94,10 +94,16 @@ def undeclared_prefixes(text: str) -> dict[str, int]:
     return missing
 
 
-def undeclared_prefix(text: str) -> str | None:
-    """An error message for the first prefix that is used without a declaration, or None."""
-    missing = undeclared_prefixes(text).items()
-    return next((f"prefix {p}: is not declared (line {line})" for p, line in missing), None)
+def syntax_reason(text: str, error: Exception) -> str:
+    """Why a text does not parse; for a long list of what may follow, what does is quoted."""
+    for prefix, line in undeclared_prefixes(text).items():
+        return f"prefix {prefix}: is not declared (line {line})"
+    reason = " ".join(str(error).split())
+    place = re.match(r"error at (\d+):(\d+)", reason)
+    if place is None or len(reason) <= _MAX_REASON:
+        return reason
+    rest = "".join(text.splitlines()[int(place[1]) - 1 :][:1])[int(place[2]) - 1 :].strip()
+    return f"{place[0]}, {f'unexpected: {rest[:_MAX_QUOTE]}' if rest else 'at the end of the line'}"
 
 
 # ------------------------------------------------------------------ Data set and network access
@@ -237,6 +243,7 @@ def check_size(text: str) -> None:
         ends_term = is_term or token.kind == "language" or token.text in (")", "]")
 
 
+_MAX_REASON, _MAX_QUOTE = 80, 30  # characters
 SAFE_LENGTH: Final = 2_000
 """Characters; the shortest text known to crash a process with a stack of 8 MiB has 4,600."""
 STACK: Final = 4 << 20

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from sarag_rdf.base.errors import QueryError
-from sarag_rdf.graph.store.sparql_syntax import Token, check_size, tokens, undeclared_prefix
+from sarag_rdf.graph.store.sparql_syntax import Token, check_size, syntax_reason, tokens
 
 _ESCAPE = re.compile(r"\\u[0-9a-f]{4}(?:[0-9a-f]{4})?", re.IGNORECASE)
 """Codepoint escapes, which rdflib replaces before it parses, Oxigraph within strings and IRIs."""
@@ -51,7 +51,7 @@ def inspect_update(text: str, base: str) -> UpdateTraits:
             parsed = _sample_data(parseUpdate(interpretation))
             operations += getattr(translateUpdate(parsed, base=base), "algebra", [])
         except Exception as error:
-            reason = undeclared_prefix(interpretation) or " ".join(str(error).split())
+            reason = syntax_reason(interpretation, error)
             raise QueryError(f"the update does not parse as SPARQL 1.1: {reason}") from error
     names = _names(operations)
     targets = [target for operation in operations for target in _targets(operation)]

@@ -24,7 +24,7 @@ from sarag_rdf.graph.texts import Texts, texts_for, texts_of
 from sarag_rdf.graph.vectors.search_indexes import Bm25Index, VectorIndex
 from sarag_rdf.graph.vectors.vector_store import VectorStore
 
-_LAYOUT = "6"
+_LAYOUT = "7"
 """Version of the cached arrays; arrays of another version are rebuilt."""
 
 READ_BY_DEFAULT: tuple[Kind, ...] = ("document", "relationship")

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.iris import Minter, local_name
-from sarag_rdf.base.vocab import OWL, RDFS, SARAG, WIKIBASE, iri
+from sarag_rdf.base.vocab import OWL, RDFS, SARAG, SKOS, WIKIBASE, iri
 from sarag_rdf.building.link_records import identities
-from sarag_rdf.graph.graph_reader import BATCH, GraphReader
+from sarag_rdf.graph.graph_reader import BATCH, GraphReader, term_reader
+from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.valid_time import NO_TIMES, Times, stated_times
 from sarag_rdf.plugins.wikibase import model
 from sarag_rdf.plugins.wikibase import own_properties as own
@@ -27,12 +28,15 @@ from sarag_rdf.plugins.wikibase.typed_properties import (
     Ontologies,
     TypedProperty,
     datatype_of,
+    imported_parts,
     unit_texts,
 )
 from sarag_rdf.plugins.wikibase.vocabulary import PREDICATES, WIKIDATA, Vocabulary
 
 SolutionRow = tuple[Any, ...]
 _RANKS = {WIKIBASE.PreferredRank: "preferred", WIKIBASE.DeprecatedRank: "deprecated"}
+IDENTITIES = (OWL.sameAs, SKOS.exactMatch)
+"""Properties of imported graphs that become *exact match*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +51,10 @@ class CitedSource:
 class ExportContents:
     """IRIs of all items and properties of an export.
 
-    `documents` maps documents to their sources, `properties` those of imported graphs to labels,
-    and `phrases` canonical phrases to their most frequent spellings. `typed` are the properties of
-    typed statements by their keys, `units` the IRIs of their units, `times` the times of the
-    relationships that state them, as far as they have any, and `ranks` those that are not normal.
+    `documents` maps documents to their sources, and `phrases` canonical phrases to their most
+    frequent spellings. `typed` are the properties of typed statements and imported graphs by their
+    keys, `units` the IRIs of their units, `times` the times of the relationships that state them,
+    as far as they have any, and `ranks` those that are not normal.
     `values`, such as dates and adjectives, are not exported, nor are relationships to them.
     """
 
@@ -59,7 +63,6 @@ class ExportContents:
     classes: set[str] = field(default_factory=set)
     sources: dict[str, CitedSource] = field(default_factory=dict)
     documents: dict[str, str] = field(default_factory=dict)
-    properties: dict[str, Literal | None] = field(default_factory=dict)
     phrases: dict[str, Literal] = field(default_factory=dict)
     typed: dict[str, TypedProperty] = field(default_factory=dict)
     units: set[str] = field(default_factory=set)
@@ -86,23 +89,15 @@ def collect_contents(reader: GraphReader, *, typed: int = 0) -> ExportContents:
     for _, _, class_ in reader.rows_for("entity-labels", entities):
         if class_ is not None:
             contents.classes.add(iri(class_))
-    cited, objects, in_words = set(), set(), []
-    for row in reader.rows_for("statements", entities):
-        _, entity, object_, property_, phrase, _, _, document = row
-        if iri(object_) in values:
+    cited, objects, in_words = set[str](), set[str](), []
+    for row in reader.extracted.rows_for("statements", entities):
+        if iri(row[2]) in values:
             continue
-        objects.add(iri(object_))
-        if document is not None and document != entity:  # else it is the page of the entity
-            cited.add(iri(document))
-        if property_ is not None:
-            labels = [contents.properties.get(iri(property_)), phrase]
-            first = min(filter(None, labels), key=str, default=None)
-            contents.properties[iri(property_)] = first
-        elif phrase is not None and typed:
-            in_words.append(row)
-    if reader.extracted.parts:
-        _add_typed(reader, contents, entities, cited)
-    contents.entities, contents.values = sorted(entities | objects), values
+        objects.add(iri(row[2]))
+        cited.add(iri(row[7]))
+        in_words += [row] if typed else []
+    _add_typed(reader, contents, entities, cited)
+    contents.entities, contents.values = sorted({*contents.entities, *entities, *objects}), values
     contents.classes -= set(contents.entities)
     contents.units -= {*contents.entities, *contents.classes}
     contents.phrases = _frequent(in_words, typed)
@@ -115,18 +110,30 @@ def _add_typed(
 ) -> None:
     """Add the properties and units of typed statements, and what ontologies say about them."""
     stated: set[tuple[str, str]] = set()
-    times = stated_times(reader)
-    contents.ranks = {iri(node): _RANKS[rank] for node, rank in reader.select_provenance("ranks")}
-    for row in typed_rows(reader, entities):
-        relationship, _, property_, object_, unit, _, _, document = row
-        if known := times.get(iri(relationship)):
-            contents.times[iri(relationship)] = known
-        datatype = datatype_of(object_)
-        stated.add((iri(property_), datatype))
-        cited.add(iri(document))
-        if unit is not None and datatype == "quantity":
-            contents.units.add(iri(unit))
-    ontologies = Ontologies.read(reader, {*contents.classes, *(name for name, _ in stated)})
+    if reader.extracted.parts:
+        times = stated_times(reader)
+        ranks = reader.select_provenance("ranks")
+        contents.ranks = {iri(node): _RANKS[rank] for node, rank in ranks}
+        for row in typed_rows(reader, entities):
+            relationship, _, property_, object_, unit, _, _, document = row
+            if known := times.get(iri(relationship)):
+                contents.times[iri(relationship)] = known
+            datatype = datatype_of(object_)
+            stated.add((iri(property_), datatype))
+            cited.add(iri(document))
+            if unit is not None and datatype == "quantity":
+                contents.units.add(iri(unit))
+    terms = {*contents.classes, *(name for name, _ in stated)}
+    for part in imported_parts(reader):
+        terms |= {iri(term) for (term,) in term_reader(reader, part).rows("properties-used")}
+    ontologies = Ontologies.read(reader, terms)
+    for *_, property_, value, _, _, _, graph in imported_rows(reader, entities, ontologies):
+        if property_ not in IDENTITIES:
+            stated.add((iri(property_), datatype_of(value)))
+            contents.entities += [value.value] if isinstance(value, NamedNode) else []
+            cited.add(iri(graph))
+    if unread := {name for name, _ in stated} - terms:  # of statement nodes in Wikibase dumps
+        ontologies = Ontologies.read(reader, terms | unread)
     typed = {ontologies.typed_property(*pair) for pair in stated}
     if typed or not contents.classes.isdisjoint(ontologies.schema.classes):
         contents.ontologies = ontologies
@@ -139,6 +146,20 @@ def typed_rows(reader: GraphReader, entities: Iterable[str]) -> Iterator[Solutio
     entities = set(entities)
     for name in ("typed-statements", "deprecated-statements"):
         yield from reader.select_provenance_for(name, entities)
+
+
+def imported_rows(
+    reader: GraphReader, entities: Iterable[str], ontologies: Ontologies
+) -> Iterator[SolutionRow]:
+    """What imported graphs state, in the columns of `typed_rows`: relationships, then values."""
+    entities = set(entities)
+    for part in imported_parts(reader):
+        own, graph = replace(reader, over=(part,)), NamedNode(part.graphs["kg"])
+        for row in own.rows_for("statements", entities):
+            yield row[0], row[1], row[3], row[2], None, row[5], row[6], graph
+        for entity, property_, value in own.rows_for("entity-values", entities):
+            value = ontologies.as_declared(iri(property_), value)
+            yield graph, entity, property_, value, None, None, None, graph
 
 
 def _frequent(rows: Iterable[SolutionRow], count: int) -> dict[str, Literal]:
@@ -171,6 +192,10 @@ def _add_sources(reader: GraphReader, contents: ExportContents, cited: set[str])
         for source, digest, title, *_ in reader.select_provenance("source-states"):
             name = iri(source)
             contents.sources[name] = CitedSource(titles.get(name, title), digest.value)
+    for imported in imported_graphs(reader):
+        if imported.graph in contents.sources:
+            title = Literal(imported.name)
+            contents.sources[imported.graph] = CitedSource(title, imported.sha256)
 
 
 _NEVER = "1970-01-01T00:00:00Z"
@@ -185,6 +210,7 @@ class EntityRows:
     descriptions: list[Literal] = field(default_factory=list)
     statements: list[SolutionRow] = field(default_factory=list)
     typed: list[SolutionRow] = field(default_factory=list)
+    same: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,12 +256,18 @@ class Export:
             rows[iri(entity)].names.append(name)
         for entity, text in self.reader.rows_for("entity-descriptions", batch):
             rows[iri(entity)].descriptions.append(text)
-        for row in self.reader.rows_for("statements", batch):
+        for row in self.reader.extracted.rows_for("statements", batch):
             if iri(row[2]) not in self.contents.values:
                 rows[iri(row[1])].statements.append(row)
-        if self.contents.typed:
+        if self.contents.typed and self.reader.extracted.parts:
             for row in typed_rows(self.reader, batch):
                 rows[iri(row[1])].typed.append(row)
+        for row in imported_rows(self.reader, batch, self.contents.ontologies):
+            entity = rows[iri(row[1])]
+            if row[2] in IDENTITIES:
+                entity.same.add(row[3].value)
+            else:
+                entity.typed.append(row)
         return rows
 
 
@@ -249,7 +281,6 @@ def prepare_export(reader: GraphReader, contents: ExportContents, namespace: str
     top = Minter.for_base(namespace).base if namespace else f"{reader.minter.base}wikibase/"
     numbers, minter = WikibaseIds.read(reader), reader.minter
     added = numbers.add("P", [each.key(minter) for each in contents.own_properties])
-    added += numbers.add("P", sorted(contents.properties))
     typed = contents.typed
     added += numbers.add("P", sorted(typed, key=lambda k: (typed[k].iri, typed[k].datatype)))
     added += numbers.add("P", [phrase_key(minter, canonical) for canonical in contents.phrases])
@@ -272,10 +303,11 @@ def equivalences(export: Export) -> Iterator[Triple]:
                 predicate = vocabulary.predicate(property_.predicate, id_)
                 yield Triple(predicate, OWL.equivalentProperty, property_.term)
     contents = export.contents
-    same = [(name, name, name) for name in contents.properties]
-    for key, stated in contents.typed.items():
-        equal = equal_predicates(contents.ontologies, stated)
-        same += [(key, term, direct) for term, direct in ((stated.iri, stated.iri), *equal)]
+    same = (
+        (key, *pair)
+        for key, stated in contents.typed.items()
+        for pair in ((stated.iri, stated.iri), *equal_predicates(contents.ontologies, stated))
+    )
     for key, term, direct in sorted(same):
         id_ = numbers[key]
         yield Triple(vocabulary.thing(id_), OWL.equivalentProperty, NamedNode(term))
@@ -302,11 +334,9 @@ class EntityBuilder:
         contents: dict[str, dict[str, Any]] = {}
         for property_ in self.contents.own_properties:
             contents[property_.key(self.minter)] = self._own_property(property_)
-        for name, label in self.contents.properties.items():
-            contents[name] = self._relation_property(name, label, target=name)
         for canonical, label in self.contents.phrases.items():
             name = phrase_key(self.minter, canonical)
-            contents[name] = self._relation_property(name, label)
+            contents[name] = self._phrase_property(name, label)
         for name, typed in self.contents.typed.items():
             contents[name] = self._typed_property(name, typed)
         used_labels: set[tuple[str, str]] = set()
@@ -327,20 +357,14 @@ class EntityBuilder:
             "claims": model.claims([self._url(key, own.EXACT_MATCH, term.value)] if term else []),
         }
 
-    def _relation_property(
-        self, key: str, label: Literal | None, *, target: str = ""
-    ) -> dict[str, Any]:
-        """A property of an imported graph, or of a frequent phrase."""
-        words = {} if label is None else {label.language or model.NO_LANGUAGE: label.value}
-        words = words or {model.NO_LANGUAGE: target.rpartition("/")[2].rpartition("#")[2]}
-        about = (
-            f"property {target}" if target else f"relationship in these words ({self.numbers[key]})"
-        )
+    def _phrase_property(self, key: str, label: Literal) -> dict[str, Any]:
+        """The property of a frequent phrase."""
+        about = f"relationship in these words ({self.numbers[key]})"
         return {
             "datatype": ITEM,
-            "labels": model.texts(words),
+            "labels": model.texts({label.language or model.NO_LANGUAGE: label.value}),
             "descriptions": model.texts({"en": about}),
-            "claims": model.claims([self._url(key, own.EXACT_MATCH, target)] if target else []),
+            "claims": {},
         }
 
     def _typed_property(self, key: str, typed: TypedProperty) -> dict[str, Any]:
@@ -372,8 +396,14 @@ class EntityBuilder:
         aliases = model.aliases(labels, sorted(set(rows.names), key=str))
         classes = sorted({iri(row[2]) for row in rows.labels if row[2] is not None})
         statements = [self._url(name, own.ORIGINAL, name)]
-        statements += [self._url(name, own.EXACT_MATCH, t) for t in self.links.get(name, ())]
-        descriptions = _descriptions(rows, classes)
+        same = sorted({*self.links.get(name, ()), *rows.same})
+        statements += [self._url(name, own.EXACT_MATCH, target) for target in same]
+        known = self.contents.ontologies
+        words = [own.CLASS_LABELS[class_] for class_ in classes if class_ in own.CLASS_LABELS]
+        words = words or [
+            known.labels(c).get("en", "") for c in classes if c in known.schema.classes
+        ]
+        descriptions = _descriptions(rows, ", ".join(filter(None, words)))
         if name in self.contents.sources:
             if digest := self.contents.sources[name].digest:
                 snak = model.string_snak(self._id(own.DIGEST), digest)
@@ -429,45 +459,24 @@ class EntityBuilder:
 
     def _relations(self, name: str, rows: Iterable[SolutionRow]) -> Iterator[model.Statement]:
         groups: defaultdict[tuple[str, str, str], list[SolutionRow]] = defaultdict(list)
+        generic = own.RELATED_TO.key(self.minter)
         for row in rows:
-            relationship, _, object_, property_, *_ = row
-            target = iri(object_)
-            for key in self._properties(row):
-                groups[key, target, iri(relationship)].append(row)
-            if property_ is None:
-                generic = own.RELATED_TO.key(self.minter)
-                groups[generic, target, iri(relationship)].append(row)
+            canonical = canonical_phrase(row[4].value)
+            is_frequent = canonical in self.contents.phrases
+            for key in (generic, *((phrase_key(self.minter, canonical),) if is_frequent else ())):
+                groups[key, iri(row[2]), iri(row[0])].append(row)
         order = sorted(groups, key=lambda k: (number(self.numbers[k[1]]), k[2], k[0]))
         for key, target, relationship in order:
-            yield self._relation(name, key, target, relationship, groups[key, target, relationship])
-
-    def _properties(self, row: SolutionRow) -> Iterator[str]:
-        """Keys of the specific properties of a statement."""
-        if row[3] is not None:
-            yield iri(row[3])
-        elif row[4] is not None:
-            canonical = canonical_phrase(row[4].value)
-            if canonical in self.contents.phrases:
-                yield phrase_key(self.minter, canonical)
-
-    def _relation(
-        self, name: str, key: str, target: str, relationship: str, rows: list[SolutionRow]
-    ) -> model.Statement:
-        qualifiers: list[model.Snak] = []
-        references = []
-        for _, _, _, property_, phrase, text, confidence, document in sorted(rows, key=str):
-            if text is not None:
+            same = sorted(groups[key, target, relationship], key=str)
+            qualifiers: list[model.Snak] = []
+            for *_, phrase, text, confidence, _ in same:
                 qualifiers.append(_text_snak(self._id(own.TEXT), text))
-            if phrase is not None and property_ is None:
                 qualifiers.append(_text_snak(self._id(own.PHRASE), phrase))
-            if confidence is not None:
                 qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), confidence.value))
-            if document is not None and iri(document) != name:
-                references.append(self._reference(iri(document)))
-        snak = model.item_snak(self.numbers[key], self.numbers[target])
-        return model.statement(
-            self.numbers[name], (relationship, name, target), snak, qualifiers, references
-        )
+            references = [self._reference(iri(row[7])) for row in same]
+            snak = model.item_snak(self.numbers[key], self.numbers[target])
+            seed = relationship, name, target
+            yield model.statement(self.numbers[name], seed, snak, qualifiers, references)
 
     def _typed_statements(
         self, name: str, rows: Iterable[SolutionRow]
@@ -509,10 +518,11 @@ class EntityBuilder:
     def _typed_statement(
         self, name: str, snak: model.Snak, rows: list[SolutionRow]
     ) -> model.Statement:
-        sentences = sorted({row[5] for row in rows}, key=str)
+        sentences = sorted({row[5] for row in rows if row[5] is not None}, key=str)
         qualifiers = [_text_snak(self._id(own.TEXT), sentence) for sentence in sentences]
-        surest = max((row[6] for row in rows), key=lambda term: (float(term.value), str(term)))
-        qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), surest.value))
+        if sure := [row[6] for row in rows if row[6] is not None]:
+            surest = max(sure, key=lambda term: (float(term.value), str(term)))
+            qualifiers.append(model.quantity_snak(self._id(own.CONFIDENCE), surest.value))
         for property_, time in zip(own.TIME_QUALIFIERS, self._times(rows[0]), strict=True):
             if time is not None and datatype_of(time) == property_.datatype:
                 qualifiers.append(literal_snak(self._id(property_), time, property_.datatype))
@@ -547,12 +557,11 @@ def _text_snak(property_id: str, text: Literal) -> model.Snak:
     return model.text_snak(property_id, text.value, text.language or "")
 
 
-def _descriptions(rows: EntityRows, classes: Iterable[str]) -> dict[str, str]:
+def _descriptions(rows: EntityRows, words: str) -> dict[str, str]:
     """The shortest description of each language; the English one starts with the class."""
     result: dict[str, str] = {}
     for text in sorted(set(rows.descriptions), key=lambda t: (len(t.value), str(t))):
         result.setdefault(text.language or model.NO_LANGUAGE, text.value)
-    words = ", ".join(own.CLASS_LABELS[class_] for class_ in classes if class_ in own.CLASS_LABELS)
     if words:
         result["en"] = f"{words}: {result['en']}" if "en" in result else words
     return result

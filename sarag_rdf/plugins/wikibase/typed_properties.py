@@ -19,7 +19,7 @@ from sarag_rdf.base.iris import Minter, local_name, sha256_hex
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import COMMON, DCTERMS, OWL, RDF, RDFS, SKOS, XSD
 from sarag_rdf.extraction.text_values import CURRENCY, CURRENCY_WORDS, UNIT_IRIS
-from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.graph_reader import GraphReader, Part, term_reader
 from sarag_rdf.graph.ontology import schema_reader
 from sarag_rdf.graph.ontology.schema import Schema, split_words, value_datatype
 from sarag_rdf.graph.ontology.schema_reader import TripleIndex
@@ -44,6 +44,7 @@ _DATATYPES = {
     XSD.anyURI.value: "url",
 }
 """Datatype of a range -> datatype of Wikibase, for those that are not numbers."""
+_AXIOMS = frozenset(p.value for p in (RDFS.subClassOf, RDFS.subPropertyOf, RDFS.domain, RDFS.range))
 _EQUAL = tuple(p.value for p in (OWL.equivalentProperty, OWL.equivalentClass, SKOS.exactMatch))
 
 
@@ -78,8 +79,9 @@ class Ontologies:
 
     @classmethod
     def read(cls, reader: GraphReader, terms: Iterable[str]) -> Ontologies:
-        """The stored ontologies, and the packaged one if the terms need it."""
-        stored = tuple(ontology_triples(reader))
+        """The stored ontologies, what imported graphs say, and the packaged one if needed."""
+        terms = frozenset(terms)
+        stored = (*ontology_triples(reader), *_term_statements(reader, terms))
         known = {getattr(triple.subject, "value", "") for triple in stored}
         if any(term.startswith(COMMON.base) and term not in known for term in terms):
             path = str(ontology_path("common.ttl"))
@@ -122,6 +124,17 @@ class Ontologies:
         if declared == XSD.string.value:
             return typed.datatype in (STRING, "external-id", "monolingualtext")
         return typed.datatype == _DATATYPES.get(declared, "quantity")
+
+    def as_declared(self, property_: str, value: ox.NamedNode | Literal) -> Literal:
+        """A value of an imported graph: strings and integers have the range of the property."""
+        if isinstance(value, ox.NamedNode):
+            return Literal(value.value, datatype=XSD.anyURI)
+        known = self.schema.properties.get(property_)
+        if known is None or not known.ranges or value.datatype not in (XSD.string, XSD.integer):
+            return value
+        datatype = ox.NamedNode(value_datatype(known.label, known.ranges))
+        typed = Literal(value.value.strip(), datatype=datatype)
+        return value if literal_datatype(typed) == STRING else typed
 
     def labels(self, term: str) -> Texts:
         """The label of a class or property in each language; without any, words of its IRI."""
@@ -190,6 +203,24 @@ class Ontologies:
             requested |= {*self.domains(typed.iri), *self.ranges(typed)}
         for class_ in requested:
             yield from self.schema.superclasses(class_) & known
+
+
+def imported_parts(reader: GraphReader) -> list[Part]:
+    """The imported graphs among the parts, which also contain the links."""
+    return [part for part in reader.imported.parts if "kg" in part.graphs]
+
+
+def _term_statements(reader: GraphReader, terms: frozenset[str]) -> Iterator[Triple]:
+    """What imported graphs say about terms, and about those that their axioms lead to."""
+    for part in imported_parts(reader):
+        own, known, new = term_reader(reader, part), set[str](), set(terms)
+        for term, label in own.rows_for("term-labels", terms):
+            yield Triple(term, RDFS.label, label)
+        while new:
+            known |= new
+            rows = [*own.rows_for("term-statements", new)]
+            yield from (Triple(*row) for row in rows)
+            new = {row[2].value for row in rows if row[1].value in _AXIOMS} - known
 
 
 def unit_texts(unit: str) -> tuple[Texts, Texts, list[Literal]]:
