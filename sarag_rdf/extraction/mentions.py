@@ -37,6 +37,7 @@ from sarag_rdf.extraction.names import (
     FIRST_NAMES,
     clean_name,
     english,
+    english_pattern,
     is_name,
     lead_name,
     type_of_noun,
@@ -68,7 +69,7 @@ _PATRONYMIC = re.compile(
     r"(?:[A-Z][\w'-]+ )+(?:(?:ibn|bint?|mac|ap|ferch|no) (?:al-|Ab[iu] )?(?:[A-Z][\w'-]+ ?)+)+\b"
 )
 """A name with that of a father or family: Dáire mac Cormaic."""
-_JOINED = re.compile(ENGLISH["mentions"]["joined"].replace("\n", ""))
+_JOINED = english_pattern("mentions", "joined")
 _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
 _ROMAN = re.compile(r"[IVX]{1,5}")

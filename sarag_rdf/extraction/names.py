@@ -31,6 +31,11 @@ def english(part: str, name: str) -> frozenset[str]:
     return frozenset(ENGLISH[part][name].split())
 
 
+def english_pattern(part: str, name: str) -> re.Pattern[str]:
+    """One pattern of `ENGLISH`, which may have line breaks."""
+    return re.compile(ENGLISH[part][name].replace("\n", ""))
+
+
 def listed(text: str) -> list[str]:
     """What stands between commas."""
     return " ".join(text.split()).split(", ")

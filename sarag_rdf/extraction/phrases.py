@@ -10,7 +10,7 @@ one that says it directly. If several remain, the relation has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
@@ -18,8 +18,10 @@ from typing import Literal
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.types import VALUE_TYPES, EntityType, Value
 from sarag_rdf.extraction.names import ENGLISH, KNOWN, english, nearest_type, type_of_noun
-from sarag_rdf.extraction.typed_statements import literal, range_kind
+from sarag_rdf.extraction.text_values import UNIT_IRIS
+from sarag_rdf.extraction.typed_statements import RangeKind, literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.graph.ontology.schema_reader import common_property
 
 WILDCARD = "*"
 """In a phrase of an ontology: one to three words of the text."""
@@ -84,6 +86,7 @@ class _Pattern:
 
 _ARTICLES = english("phrases", "articles")
 _ADVERBS = english("phrases", "adverbs")
+_NOT_PARTICIPLES = frozenset({"speed", "seed", "breed", "need", "deed", "bed", "shed", "hundred"})
 _NOT_ADVERBS = frozenset({"family", "supply", "reply", "ally", "assembly", "monopoly", "july"})
 _AREAS = english("phrases", "areas")
 """Nouns that say what kind of place follows: "in the village of"."""
@@ -102,6 +105,10 @@ _IRREGULAR: dict[str, str] = {
 }
 """Forms of irregular verbs -> the verb."""
 _PREPOSITIONS = english("phrases", "prepositions")
+_UNIT_OF_LABEL = re.compile(rf" (?:in |\()({'|'.join(map(re.escape, UNIT_IRIS))})\)?$")
+"""The unit at the end of a label: "length in km"."""
+_EVENT_OF_LABEL = re.compile(r"(?:(?:date|day|year) of )?([a-z]+)(?: (?:date|day|year|in|on))?")
+"""The event in the label of a date: "opening date", "year of construction", "opened on"."""
 
 
 @lru_cache(maxsize=8192)
@@ -193,6 +200,8 @@ _AREA_STEMS = frozenset(stem(word) for word in _AREAS)
 
 
 def _is_participle(word: str) -> bool:
+    if word in _NOT_PARTICIPLES:
+        return False
     verb = _IRREGULAR.get(word)
     is_form = word.endswith("ed") if verb is None else word != verb and not word.endswith("s")
     return is_form or word in _PARTICIPLES
@@ -205,7 +214,7 @@ class PhraseMatcher:
         self.schema = schema
         self._patterns: dict[tuple[str, str], list[_Pattern]] = {}
         """The patterns of all properties by their first and last word."""
-        for property_ in schema.properties.values():
+        for property_ in map(self._with_packaged_phrases, schema.properties.values()):
             for pattern in set(_patterns_of(property_)):
                 ends = pattern.words[0], pattern.words[-1]
                 self._patterns.setdefault(ends, []).append(pattern)
@@ -216,6 +225,19 @@ class PhraseMatcher:
                 same = self._class_labels.setdefault(label.casefold(), {})
                 same.setdefault(namespace(class_.iri), class_.iri)
         self._entity_types: dict[str, frozenset[EntityType]] = {}
+
+    def _with_packaged_phrases(self, property_: OntologyProperty) -> OntologyProperty:
+        """The property, with the phrases of one of the packaged ontology that has its name, too."""
+        names = (
+            name.replace("year", "date") for name in (property_.label, *property_.alternatives)
+        )
+        named = (common_property(name, is_literal=property_.is_literal) for name in names)
+        known = next(filter(None, named), property_)
+        if known.iri in self.schema.properties:
+            return property_
+        phrases = property_.phrases + known.phrases
+        inverse_phrases = property_.inverse_phrases + known.inverse_phrases
+        return replace(property_, phrases=phrases, inverse_phrases=inverse_phrases)
 
     def match(
         self, words: Sequence[Word], subject: Argument, object_: Argument
@@ -247,8 +269,10 @@ class PhraseMatcher:
         if len(candidates) > 1:
             above = {parent for iri, _ in candidates for parent in self.schema.superproperties(iri)}
             candidates = {key: m for key, m in candidates.items() if key[0] not in above}
-        distinct = _distinct(candidates.values())
-        return distinct[0] if len(distinct) == 1 else None
+        direct = min(candidates.values(), key=lambda match: match.is_inverse, default=None)
+        if direct is None or not all(_readings(m) & _readings(direct) for m in candidates.values()):
+            return None
+        return direct
 
     def _checked(
         self, pattern: _Pattern, subject: Argument, object_: Argument
@@ -369,21 +393,11 @@ class PhraseMatcher:
         return next((c for c in inner if c and "organization" in self.entity_types(c[0])), ())
 
 
-def _distinct(matches: Iterable[PhraseMatch]) -> list[PhraseMatch]:
-    """Of matches that say the same, the first that is not inverse."""
-    distinct: list[PhraseMatch] = []
-    for match in sorted(matches, key=lambda match: match.is_inverse):
-        if not any(_says_the_same(match, other) for other in distinct):
-            distinct.append(match)
-    return distinct
-
-
-def _says_the_same(one: PhraseMatch, other: PhraseMatch) -> bool:
-    """Whether two properties are equivalent, or inverse and read in opposite directions."""
-    if one.is_inverse != other.is_inverse:
-        return one.property.iri == other.property.inverse
-    iris = one.property.iri, other.property.iri
-    return iris[0] in other.property.equivalents or iris[1] in one.property.equivalents
+def _readings(match: PhraseMatch) -> set[tuple[str, bool]]:
+    """The properties that say the same as a match, each with whether it is read inversely."""
+    known, is_inverse = match.property, match.is_inverse
+    readings = {(iri, is_inverse) for iri in (known.iri, *known.equivalents)}
+    return readings | ({(known.inverse, not is_inverse)} if known.inverse else set())
 
 
 def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
@@ -396,15 +410,33 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
         words = stems_of(label)
         if not words:
             continue
+        if property_.is_literal:
+            for phrase in _value_phrases(label.casefold(), range_kind(property_)):
+                yield _Pattern(phrase, property_, False, True)
         if words[-1] in _PREPOSITIONS and len(words) > 1:
             yield _Pattern(words, property_, False, True)
-            yield _Pattern(stems_of(f"is {label}"), property_, False, True)
+            yield from _voices(_Pattern(stems_of(f"is {label}"), property_, False, True))
             continue
         if property_.domains and property_.ranges and _may_be_verb(label):
             yield from _voices(_Pattern(words, property_, False, True))
         noun = words[1:] if words[0] == "have" else words
         yield _Pattern(("have", *noun), property_, False, True)
         yield _Pattern((COPULA, *noun, "of"), property_, True, True)
+
+
+def _value_phrases(label: str, kind: RangeKind) -> Iterator[tuple[str, ...]]:
+    """The words in which texts state a date or a number: "opening date" as "was opened on".
+
+    "Number of rooms" is also "has rooms", "depth" is "has a depth of", and "long" is "is long".
+    """
+    if kind == "number":
+        noun = stems_of(_UNIT_OF_LABEL.sub("", label).removeprefix("number of "))
+        yield from (("have", *noun), ("have", *noun, "of"), (COPULA, *noun))
+    event = _EVENT_OF_LABEL.fullmatch(label) if kind == "date" else None
+    if event:
+        nouns = (event[1].removesuffix(ending) for ending in ("ion", "tion", "ation"))
+        for root in {stem(event[1]), *nouns}:
+            yield from (("be", root, "in"), ("be", root, "on"))
 
 
 def _may_be_verb(label: str) -> bool:
@@ -420,13 +452,23 @@ def stems_of(phrase: str) -> tuple[str, ...]:
 
 
 def _voices(pattern: _Pattern) -> Iterator[_Pattern]:
-    """A phrase, and its other voice: "was founded by" is "founded" with arguments exchanged."""
+    """A phrase, and its other voice: "was founded by" is "founded" with arguments exchanged.
+
+    The verb of a label is also a noun for who does it: "manages" as "is the manager of".
+    """
     yield pattern
-    words = pattern.words
+    words, other = pattern.words, replace(pattern, is_inverse=not pattern.is_inverse)
     if len(words) == 3 and words[0] == "be" and words[2] == "by":
-        yield replace(pattern, words=words[1:2], is_inverse=not pattern.is_inverse)
+        active = replace(other, words=words[1:2])
+        yield active
     elif len(words) == 1 and words[0] not in (COPULA, "become", "have"):
-        yield replace(pattern, words=("be", *words, "by"), is_inverse=not pattern.is_inverse)
+        active = pattern
+        yield replace(other, words=("be", *words, "by"))
+    else:
+        return
+    root = active.words[0].removesuffix("e")
+    for noun in (f"{root}er", f"{root}or") if pattern.is_label else ():
+        yield replace(active, words=(COPULA, noun, "of"))
 
 
 def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:
@@ -450,7 +492,7 @@ def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:
 def _literal(argument: Argument, property_: OntologyProperty) -> Value | None:
     """The literal for an argument, if the property admits it; a text if the property lists it.
 
-    Without a list of examples it is any text but an adjective.
+    Without a list of examples it is any text but an adjective. A label may say the unit.
     """
     if argument.value is None:
         listed = {example.casefold() for example in property_.examples}
@@ -458,5 +500,8 @@ def _literal(argument: Argument, property_: OntologyProperty) -> Value | None:
         if argument.kind == "class" or not (is_open or argument.text.casefold() in listed):
             return None
     elif range_kind(property_) == "string":
+        return None
+    named = _UNIT_OF_LABEL.search(property_.label)
+    if named and argument.value and argument.value.unit not in ("", UNIT_IRIS[named[1]]):
         return None
     return literal(property_, argument.text, argument.value)

