@@ -123,7 +123,7 @@ BUDGETS: dict[str, int] = {
     "building": 4688,
     "cli": 3074,
     "documents": 828,
-    "extraction": 4755,
+    "extraction": 4688,
     "graph": 7473,
     "kg": 5738,
     "models": 1830,

@@ -20,7 +20,7 @@ from sarag_rdf.extraction.entity_typing import SUBJECTS
 from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.periods import ALWAYS, Period, find_periods
 from sarag_rdf.extraction.phrases import NAME, Argument, Word
-from sarag_rdf.extraction.text_values import find_values, parse_value
+from sarag_rdf.extraction.text_values import parse_value
 
 CONFIDENCE: dict[str, float] = {
     "active": 0.6,
@@ -48,7 +48,7 @@ _YOUNGEST = 18
 """The least age at which two years in brackets are taken for those of birth and death."""
 _BE = ("is", "are", "was", "were")
 _INEXACT = frozenset({"than", "least", "most", "over", "under", "nearly", "almost", "to"})
-"""Words before a number that is a bound."""
+"""Words before a number that is a bound: "more than forty"."""
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
 """Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
 
@@ -111,7 +111,6 @@ class _Walk:
         self._spans = coreference.mention_spans
         self._span_of = {i: span for span in self._spans for i in range(span.begin, span.end)}
         self._periods = find_periods(doc)
-        self._amounts = dict(_amounts(doc))
         self._offices: dict[str, Argument] = {}  # what the text has named a noun of, the last
 
     def clauses(self) -> Iterator[Clause]:
@@ -186,11 +185,8 @@ class _Walk:
                 of_noun = (*words, *_noun(noun), *of_words)
                 for name in (name for each in predicates for name in self._names(each)):
                     yield Clause("copula", name, of_noun, owner, place, is_fact)
-                had = (
-                    self._arguments(verb, (Word("has"), *_noun(noun)))
-                    if of_words[-1].stem == "of"
-                    else ()
-                )
+                has = (Word("has"), *_noun(noun))
+                had = self._arguments(verb, has) if of_words[-1].stem == "of" else ()
                 for own_words, argument, token in had:
                     if argument.kind == "value" or own_words[-1].stem in ("in", "at"):
                         yield Clause("", owner.text, own_words, argument, token, is_fact)
@@ -278,13 +274,14 @@ class _Walk:
 
     def _values(self, head: Token, words: Words) -> Iterator[Located]:
         """Numbers and quantities: "atomic number 72", "a length of 2 km"."""
-        if head.i in self._amounts:
-            yield words, self._amounts[head.i], head.i
+        text = self._doc[head.left_edge.i : head.i + 1].text.rstrip(".").removeprefix("about ")
+        if quantity := parse_value(text, "quantity"):
+            yield words, Argument(text, "value", value=quantity), head.i
             return
         for token in (head, *head.children):
             if token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod"):
                 named = words if token is head else words + _noun(head)
-                is_exact = token.nbor(-1).lower_ not in _INEXACT if token.i else True
+                is_exact = _INEXACT.isdisjoint(left.lower_ for left in token.lefts)
                 if is_exact and (value := parse_value(token.text, "number")):
                     yield named, Argument(token.text, "value", value=value), token.i
 
@@ -478,15 +475,6 @@ class _Walk:
         between = verb.doc[head.i + 1 : verb.i]
         is_nested = head.head.head.pos_ not in _VERBS
         return verb.dep_ == "acl" or is_nested or not any(t.text in (",", "(") for t in between)
-
-
-def _amounts(doc: Doc) -> Iterator[tuple[int, Argument]]:
-    """The quantities by each of their tokens but the number; no bounds such as "over 3 km"."""
-    for found in find_values(doc.text) if any(token.like_num for token in doc) else ():
-        span = doc.char_span(found.begin, found.end, alignment_mode="expand")
-        if found.kind == "quantity" and doc[max(span.start - 1, 0)].lower_ not in _INEXACT:
-            argument = Argument(found.value.text, "value", value=found.value)
-            yield from ((token.i, argument) for token in span[1:])
 
 
 def _is_fact(verb: Token) -> bool:

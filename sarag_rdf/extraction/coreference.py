@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from spacy.tokens import Doc, Token
@@ -144,7 +144,7 @@ def resolve_coreference(
     is_neuter = is_neuter and not any(token.lower_ in _GENDER for token in doc)
     if clusters[topic].type == "person" and is_neuter:
         clusters[topic] = replace(clusters[topic], type="misc")
-    kinds = dict(_heads_with_kinds(doc, resolved))
+    kinds = dict(_with_kinds(doc, resolved))
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)} | kinds
     roots = {s.root(doc).i for s in resolved} | kinds.keys()
     pronouns = [*_pronouns(doc, named, roots, clusters[topic], clusters)]
@@ -324,9 +324,7 @@ def _opening_name_of_topic(
     return first.name if is_head or is_longer or is_company or is_called or is_acronym else ""
 
 
-def _heads_with_kinds(
-    doc: Doc, mention_spans: tuple[MentionSpan, ...]
-) -> Iterator[tuple[int, str]]:
+def _with_kinds(doc: Doc, mention_spans: Iterable[MentionSpan]) -> Iterator[tuple[int, str]]:
     """The heads of things named with their kind: "the town of X", "the ship X", "X station"."""
     for span in mention_spans:
         of = span.begin > 1 and doc[span.begin - 1].text == "of"
@@ -364,11 +362,12 @@ def _pronouns(
     for token in doc:
         word = token.lower_
         name = named.get(token.i, "")
+        is_numbered = token.dep_ in SUBJECTS and any(t.text.isdigit() for t in token.rights)
         is_other = name and token.i in roots and token.dep_ in SUBJECTS
         is_other = is_other and token.head.dep_ != "relcl"  # "where Ada Brook was his tutor"
         if name == topic.name or (is_other and (clusters[name].type == "person") == is_person):
             last = name
-        elif not name and not is_person and (is_introduced(token) or _is_numbered(token)):
+        elif not name and not is_person and (is_introduced(token) or is_numbered):
             last = ""
         elif token.dep_ in places and word in _GENDER.keys() | _NEUTER:
             fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
@@ -384,11 +383,6 @@ def _pronouns(
             subjects[token.i] = name
         if name == topic.name and token.i not in named:
             yield token.i
-
-
-def _is_numbered(token: Token) -> bool:
-    """Whether a subject is told from others of its kind by a number: "the unit 420"."""
-    return token.dep_ in SUBJECTS and any(right.text.isdigit() for right in token.rights)
 
 
 def _companion(token: Token, named: Mapping[int, str]) -> str:
@@ -471,17 +465,17 @@ def _pairs(
 _OBJECTS = ("dobj", "dative")
 _OBJECT_FORMS = {"he": "him", "she": "her", "it": "it"}
 _ACRONYM = re.compile(r"\s*\(\s*(?:the |or )?[\"'\u201c]?([A-Z][\w.&/-]{1,9}?)[\"'\u201d]?\s*[),;]")
-_KNOWN_AS = english_pattern("aliases", "known_as")
-_FORMER = english_pattern("aliases", "former")
+_KNOWN_AS = english_pattern("patterns", "known_as")
+_FORMER = english_pattern("patterns", "former")
 """A former name, or one in another language, in brackets."""
 _ALSO = re.compile(r"\s*\(\s*(?:or|also)\s[\s\"'`\u201c]*(?:the )?")
 _OR = re.compile(r"\s+or\s+(?:the )?")
 _PREDICATE = re.compile(r"\s*(?:\(|,|(?:is|was|are|were|may)\b)")
 """What follows two names at the start of a text: "X or Y is"."""
 _CLOSING = re.compile(r"\s*[\"'\u201d]?\s*[),;(]")
-_CALLED = english_pattern("aliases", "called").pattern
+_CALLED = english_pattern("patterns", "called").pattern
 """What precedes another name of the subject of a sentence."""
-_BORN = english_pattern("aliases", "born")
+_BORN = english_pattern("patterns", "born")
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,10 +228,9 @@ class PhraseMatcher:
 
     def _with_packaged_phrases(self, property_: OntologyProperty) -> OntologyProperty:
         """The property, with the phrases of one of the packaged ontology that has its name, too."""
-        names = (
-            name.replace("year", "date") for name in (property_.label, *property_.alternatives)
-        )
-        named = (common_property(name, is_literal=property_.is_literal) for name in names)
+        names, is_literal = (property_.label, *property_.alternatives), property_.is_literal
+        dates = (name.replace("year", "date") for name in names)
+        named = (common_property(name, is_literal=is_literal) for name in dates)
         known = next(filter(None, named), property_)
         if known.iri in self.schema.properties:
             return property_
@@ -411,8 +410,8 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
         if not words:
             continue
         if property_.is_literal:
-            for phrase in _value_phrases(label.casefold(), range_kind(property_)):
-                yield _Pattern(phrase, property_, False, True)
+            for said in _value_phrases(label, range_kind(property_)):
+                yield _Pattern(said, property_, False, True)
         if words[-1] in _PREPOSITIONS and len(words) > 1:
             yield _Pattern(words, property_, False, True)
             yield from _voices(_Pattern(stems_of(f"is {label}"), property_, False, True))
@@ -429,11 +428,11 @@ def _value_phrases(label: str, kind: RangeKind) -> Iterator[tuple[str, ...]]:
 
     "Number of rooms" is also "has rooms", "depth" is "has a depth of", and "long" is "is long".
     """
+    bare = _UNIT_OF_LABEL.sub("", label).casefold()
     if kind == "number":
-        noun = stems_of(_UNIT_OF_LABEL.sub("", label).removeprefix("number of "))
+        noun = stems_of(bare.removeprefix("number of "))
         yield from (("have", *noun), ("have", *noun, "of"), (COPULA, *noun))
-    event = _EVENT_OF_LABEL.fullmatch(label) if kind == "date" else None
-    if event:
+    if kind == "date" and (event := _EVENT_OF_LABEL.fullmatch(bare)):
         nouns = (event[1].removesuffix(ending) for ending in ("ion", "tion", "ation"))
         for root in {stem(event[1]), *nouns}:
             yield from (("be", root, "in"), ("be", root, "on"))

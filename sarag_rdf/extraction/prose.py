@@ -11,33 +11,23 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING
 
-from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, listed
+from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, english_pattern, listed
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
 
-_COMMENT = re.compile(
-    r"<!--.*?(?:-->|\Z)|-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----", re.DOTALL
-)
+_COMMENT = english_pattern("prose", "comment")
 _ELEMENT = re.compile(r"<(script|style|pre|code|kbd|svg|table)\b[^<>]*>.*?</\1>", re.DOTALL | re.I)
 _FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t])*(`{3,}|~{3,})([^`\n]*)")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _DIRECTIVE = re.compile(r"[ \t]*\.\. |(?:.*\S)?::[ \t]*$")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,2}[.)])[ \t]")
-_CODE_LIKE = re.compile(
-    r"[=;{}<>$\\|`]|::|->|\w\(|\w_\w|(?:^|\s)--?[a-z]|^\s*[#@/\"'\[]|/\w+/"
-    r"|^\s*[a-z][\w.-]*( [a-z]\S*)?$"
-)
+_CODE_LIKE = english_pattern("prose", "code_like")
 _SMALL_WORD = re.compile(r"\b[a-z]{2,}\b")
 _TABLE_RULE = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:[|+][ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _BARRED = re.compile(r"[ \t>]*[|+].*[|+][ \t]*")
-_SETTING = re.compile(
-    r"[ \t]*(?:-[ \t]+)?[\"']?[a-z$][\w.$-]*[\"']?[ \t]*(?:[:=](?:[ \t].*|[ \t]*)|=\S.*)"
-)
-_COMMAND = re.compile(
-    r"[ \t]*(?:\$ |>>> |\.\.\. |(?:sudo|pip3?|npm|npx|yarn|pnpm|conda|mamba|docker|git|cd|brew|"
-    r"make|apt|apt-get|python3?|nextflow|curl|wget|cargo|go|export|import|from)[ \t]+[\w./~@-])"
-)
+_SETTING = english_pattern("prose", "setting")
+_COMMAND = english_pattern("prose", "command")
 
 _INLINE = [re.compile(pattern) for pattern in ENGLISH["prose"]["inline"]]
 """In this order; the group `prose` remains."""

@@ -232,10 +232,9 @@ def _with_noun(doc: Doc, span: MentionSpan, matcher: PhraseMatcher) -> Iterator[
     is_name = is_bare and noun.is_lower and noun.dep_ in _ARGUMENTS and not is_owner
     if is_name and not span.is_date and (classes := matcher.classes_of_noun(noun.text)):
         types = matcher.entity_types(classes[0])
-        if len(types) == 1 and "person" not in types:
-            [type_] = types
-            name = f"{span.name} {noun.text}"
-            yield replace(span, end=span.end + 1, name=name, type=type_, weight=8, noun="")
+        if "person" not in types:
+            name, [type_, *_] = f"{span.name} {noun.text}", sorted(types)
+            yield replace(span, end=span.end + 1, name=name, type=type_, noun="")
 
 
 def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:

@@ -31,16 +31,22 @@ ONTOLOGY = """
 :seat a owl:ObjectProperty ; rdfs:label "headquarters" ; rdfs:domain :Firm ; rdfs:range :Town .
 :lies a owl:ObjectProperty ; rdfs:label "lies on" ; rdfs:domain :Town .
 :makers a owl:ObjectProperty ; rdfs:label "founded by" ; rdfs:domain :Firm ; rdfs:range :Person .
-:birth a owl:DatatypeProperty ; rdfs:label "date of birth" ; rdfs:domain :Person ; rdfs:range xsd:date .
-:opening a owl:DatatypeProperty ; rdfs:label "opening date" ; rdfs:domain :Work ; rdfs:range xsd:date .
+:birth a owl:DatatypeProperty ; rdfs:label "date of birth" ; rdfs:domain :Person ;
+  rdfs:range xsd:date .
+:opening a owl:DatatypeProperty ; rdfs:label "opening date" ; rdfs:domain :Work ;
+  rdfs:range xsd:date .
 :built a owl:DatatypeProperty ; rdfs:label "year of construction" ; rdfs:domain :Work ;
   rdfs:range xsd:gYear .
-:closing a owl:DatatypeProperty ; rdfs:label "closing date" ; rdfs:domain :Work ; rdfs:range xsd:date .
-:launch a owl:DatatypeProperty ; rdfs:label "launched in" ; rdfs:domain :Boat ; rdfs:range xsd:gYear .
+:closing a owl:DatatypeProperty ; rdfs:label "closing date" ; rdfs:domain :Work ;
+  rdfs:range xsd:date .
+:launch a owl:DatatypeProperty ; rdfs:label "launched in" ; rdfs:domain :Boat ;
+  rdfs:range xsd:gYear .
 :gates a owl:DatatypeProperty ; rdfs:label "number of gates" ; rdfs:domain :Work ;
   rdfs:range xsd:integer .
-:speed a owl:DatatypeProperty ; rdfs:label "maximum speed" ; rdfs:domain :Boat ; rdfs:range xsd:integer .
-:depth a owl:DatatypeProperty ; rdfs:label "depth in m" ; rdfs:domain :Work ; rdfs:range xsd:decimal .
+:speed a owl:DatatypeProperty ; rdfs:label "maximum speed" ; rdfs:domain :Boat ;
+  rdfs:range xsd:integer .
+:depth a owl:DatatypeProperty ; rdfs:label "depth in m" ; rdfs:domain :Work ;
+  rdfs:range xsd:decimal .
 :span a owl:DatatypeProperty ; rdfs:label "length" ; rdfs:domain :Boat ; rdfs:range xsd:decimal .
 """
 
@@ -81,7 +87,8 @@ def stated(relations: Iterable[Relation]) -> set[str]:
          "Wye Lock operatedBy Tarn Navigation Ltd."),
         ("Wye Lock", "Its operator is Tarn Navigation Ltd.",
          "Tarn Navigation Ltd. operates Wye Lock"),
-        ("Wye Lock", "Wye Lock is a lock. Its manager is Edda Holm.", "Wye Lock managedBy Edda Holm"),
+        ("Wye Lock", "Wye Lock is a lock. Its manager is Edda Holm.",
+         "Wye Lock managedBy Edda Holm"),
         ("Wye Lock", "Wye Lock is a lock. Its deputy manager is Edda Holm.", ""),
         ("Edda Holm", "Edda Holm was born on 4 March 1961.", "Edda Holm birth 1961-03-04"),
         ("Wye Lock", "Wye Lock was opened in 1887.", "Wye Lock opening 1887"),
