@@ -329,7 +329,7 @@ def _with_kinds(doc: Doc, mention_spans: Iterable[MentionSpan]) -> Iterator[tupl
     for span in mention_spans:
         of = span.begin > 1 and doc[span.begin - 1].text == "of"
         noun = doc[max(span.begin - 1 - of, 0)]
-        is_kind = noun.text == span.noun and noun.tag_ == "NN"
+        is_kind = noun.text == span.noun and noun.tag_ == "NN" and span.type != "person"
         if is_kind:
             yield noun.i, span.name
         if (is_kind and not of) or doc[span.end - 1].is_lower:
