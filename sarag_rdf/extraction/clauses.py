@@ -46,6 +46,9 @@ _MAX_NOUNS = 3
 _MAX_VERBS = 4
 _YOUNGEST = 18
 """The least age at which two years in brackets are taken for those of birth and death."""
+_BE = ("is", "are", "was", "were")
+_INEXACT = frozenset({"than", "least", "most", "over", "under", "nearly", "almost", "to"})
+"""Words before a number that is a bound: "more than forty"."""
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
 """Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
 
@@ -155,13 +158,16 @@ class _Walk:
         is_fact = _is_fact(verb) and not self._is_doubtful_modifier(verb)
         arguments = list(self._arguments(verb, words))
         subjects = self._subjects(verb)
+        is_relative = verb.head in _objects(verb)
         for subject in subjects:
             for argument_words, argument, token in arguments:
+                if is_relative and token in self._periods.get(verb.i, ALWAYS).tokens:
+                    continue  # the time of what was done, not of who did it
                 yield Clause(rule, subject, argument_words, argument, token, is_fact)
-        if is_copula and not subjects:
+        if not subjects and (is_copula or verb.lower_ in _BE):
             yield from self._inverted(verb, words, is_fact)
-        for child in verb.children if is_fact and not is_passive else ():
-            for name in self._names(child) if child.dep_ == "dobj" else ():
+        for child in _objects(verb) if is_fact and not is_passive else ():
+            for name in self._names(child):
                 for argument_words, argument, token in arguments:
                     required = [word for word in argument_words if not word.is_optional]
                     if len(required) == 3 and required[1].stem == NAME:
@@ -169,20 +175,34 @@ class _Walk:
                         yield Clause("", name, passive, argument, token)
 
     def _inverted(self, verb: Token, words: Words, is_fact: bool) -> Iterator[Clause]:
-        """As in "The capital of Poland is Warsaw": Warsaw is the capital of Poland."""
+        """As in "The capital of Poland is Warsaw": Warsaw is the capital of Poland.
+
+        What is no name is had: "Its seat is in Bonn", "The depth of the Tarn is 9 m".
+        """
         predicates = [child for child in verb.children if child.dep_ == "attr"]
         for noun in verb.children:
-            if noun.dep_ in SUBJECTS:
-                for argument_words, argument, token in self._below(noun, words + _noun(noun)):
-                    for name in (name for each in predicates for name in self._names(each)):
-                        yield Clause("copula", name, argument_words, argument, token, is_fact)
+            for of_words, owner, place in self._below(noun, ()) if noun.dep_ in SUBJECTS else ():
+                of_noun = (*words, *_noun(noun), *of_words)
+                for name in (name for each in predicates for name in self._names(each)):
+                    yield Clause("copula", name, of_noun, owner, place, is_fact)
+                has = (Word("has"), *_noun(noun))
+                had = self._arguments(verb, has) if of_words[-1].stem == "of" else ()
+                for own_words, argument, token in had:
+                    if argument.kind == "value" or own_words[-1].stem in ("in", "at"):
+                        yield Clause("", owner.text, own_words, argument, token, is_fact)
 
     def _arguments(self, verb: Token, words: Words) -> Iterator[Located]:
-        """The arguments of a verb; those after its object have the noun of the object."""
-        objects = [c for c in verb.children if c.dep_ in ("dobj", "attr") and c.i > verb.i]
+        """The arguments of a verb; those after its object have the noun of the object.
+
+        The object of a relative clause is the noun before it: "the ship, which Ann designed".
+        """
+        nouns = [c for c in verb.children if c.dep_ == "attr"]
+        objects = [c for c in (*_objects(verb), *nouns) if c.i > verb.i or c == verb.head]
         direct: Words = ()
         if objects:
             direct = (Word(NAME),) if self._names(objects[0]) else _noun(objects[0])
+        for name in self._names(verb.head) if verb.head in objects else ():
+            yield words, Argument(name), verb.head.i
         for child in verb.children:
             if child.dep_ in ("prep", "agent") or (child.dep_ == "dative" and child.pos_ == "ADP"):
                 yield from self._prepositional(child, words + direct)
@@ -191,7 +211,11 @@ class _Walk:
                 yield from ((words, Argument(name), child.i) for name in names)
                 for noun in (child, *child.conjuncts) if not names else ():
                     yield from self._noun_arguments(noun, words)
+                    yield from self._values(noun, words)
                 yield from self._below(child, words + direct)
+            elif child.dep_ in ("acomp", "advmod"):
+                for amount in child.lefts:
+                    yield from self._values(amount, (*words, Word(child.text)))
             elif child.dep_ in ("npadvmod", "pobj"):
                 for name in self._names(child):
                     yield words + direct, Argument(name), child.i
@@ -249,11 +273,16 @@ class _Walk:
                     begin -= 1
 
     def _values(self, head: Token, words: Words) -> Iterator[Located]:
-        """Numbers: "atomic number 72"."""
+        """Numbers and quantities: "atomic number 72", "a length of 2 km"."""
+        text = self._doc[head.left_edge.i : head.i + 1].text.rstrip(".").removeprefix("about ")
+        if quantity := parse_value(text, "quantity"):
+            yield words, Argument(text, "value", value=quantity), head.i
+            return
         for token in (head, *head.children):
             if token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod"):
                 named = words if token is head else words + _noun(head)
-                if value := parse_value(token.text, "number"):
+                is_exact = _INEXACT.isdisjoint(left.lower_ for left in token.lefts)
+                if is_exact and (value := parse_value(token.text, "number")):
                     yield named, Argument(token.text, "value", value=value), token.i
 
     def _possessive(self, owner: Token) -> Iterator[Clause]:
@@ -389,12 +418,17 @@ class _Walk:
         names: list[str] = []
         for token in (noun, *noun.conjuncts) if noun.dep_ != "conj" else (noun,):
             span = self._span(token)
-            if token.i in self._coreference.pronouns:
+            if token.tag_ == "WP$" and token.head.head.dep_ == "relcl":
+                names.extend(self._names(token.head.head.head))
+            elif token.i in self._coreference.pronouns:
                 names.extend(self._coreference.pronouns[token.i])
             elif span is not None:
                 names.extend((span.name, *self._larger_places(token)))
             else:
-                names.extend(inner.name for _, inner in self._appositions(token))
+                for child, inner in self._appositions(token):
+                    names.append(inner.name)
+                    if token.tag_ == "NNS":  # "the brothers X and Y"
+                        names.extend(s.name for n in child.conjuncts if (s := self._span(n)))
         return list(dict.fromkeys(names))
 
     def _appositions(self, token: Token) -> Iterator[tuple[Token, MentionSpan]]:
@@ -451,8 +485,15 @@ def _is_fact(verb: Token) -> bool:
         if child.dep_ == "mark" and child.lower_ in ("if", "whether", "unless", "that", "to"):
             return False
     if verb.dep_ in ("ccomp", "pcomp", "csubj"):
-        return verb.dep_ == "ccomp" and verb.head.pos_ == "VERB" and verb.i < verb.head.i
+        return verb.dep_ == "ccomp" and verb.head.pos_ in _VERBS and verb.i < verb.head.i
     return not (verb.tag_ == "VBG" and verb.dep_ in ("xcomp", "pcomp", "amod"))
+
+
+def _objects(verb: Token) -> list[Token]:
+    """The objects of a verb; for a relative pronoun, the noun before its clause."""
+    objects = (child for child in verb.children if child.dep_ == "dobj")
+    is_relative = verb.dep_ == "relcl"
+    return [verb.head if is_relative and o.tag_ in ("WDT", "WP") else o for o in objects]
 
 
 def _is_infinitive(verb: Token) -> bool:
@@ -493,8 +534,9 @@ def _text(token: Token) -> str:
 
 
 def _noun(noun: Token) -> Words:
-    """A noun with its articles and modifiers, which are optional."""
-    modifiers = (Word(_text(left), True) for left in noun.lefts if left.dep_ in _NOUN_WORDS)
+    """A noun with its articles and modifiers, which are optional but in "deputy director"."""
+    lefts = (left for left in noun.lefts if left.dep_ in _NOUN_WORDS)
+    modifiers = (Word(_text(left), left.lower_ not in ("deputy", "vice")) for left in lefts)
     return (*modifiers, Word(_text(noun)))
 
 

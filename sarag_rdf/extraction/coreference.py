@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from spacy.tokens import Doc, Token
@@ -16,6 +16,7 @@ from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.names import (
     ENGLISH,
     english,
+    english_pattern,
     short_names_of_person,
     type_of_noun,
 )
@@ -143,13 +144,17 @@ def resolve_coreference(
     is_neuter = is_neuter and not any(token.lower_ in _GENDER for token in doc)
     if clusters[topic].type == "person" and is_neuter:
         clusters[topic] = replace(clusters[topic], type="misc")
-    pronouns = [*_pronouns(doc, resolved, clusters[topic], clusters)]
-    named = {i: s.name for s in resolved for i in range(s.begin, s.end)}
+    kinds = dict(_with_kinds(doc, resolved))
+    named = {i: s.name for s in resolved for i in range(s.begin, s.end)} | kinds
+    roots = {s.root(doc).i for s in resolved} | kinds.keys()
+    pronouns = [*_pronouns(doc, named, roots, clusters[topic], clusters)]
+    heads = {i: (name,) for i, name in kinds.items() if doc[i].dep_ in SUBJECTS}
     named |= dict.fromkeys(pronouns, topic)
     words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
     pronouns += _definite_nouns(doc, named, clusters[topic], words)
     pairs = {
-        **dict(_introduced(doc, named, clusters[topic], clusters)),
+        **heads,
+        **dict(_introduced(doc, named, kinds, clusters[topic], clusters)),
         **dict(_pairs(doc, named, clusters[topic], clusters)),
     }
     return CoreferenceResult(topic, clusters, resolved, dict.fromkeys(pronouns, (topic,)) | pairs)
@@ -289,11 +294,11 @@ def _opening_name_of_topic(
 
     It is a person with the same surname ("Grant Henry Hill"); the title with more words, without a
     place, a rank or a legal form ("Anna" of "Anna of Holstein", "Taizhou" of "Taizhou, Jiangsu",
-    "Airspeed Limited" of "Airspeed Ltd."); or the first sentence says that the title is another
-    name ("Choi Jin-ri, better known by her stage name Sulli").
+    "Airspeed Limited" of "Airspeed Ltd."), or its acronym; or the first sentence says that the
+    title is another name ("Choi Jin-ri, better known by her stage name Sulli").
     """
-    if not mention_spans or mention_spans[0].begin > 2:
-        return ""
+    if not mention_spans or mention_spans[0].begin > 2 or doc[mention_spans[0].end - 1].is_lower:
+        return ""  # "Tarn station" is not Tarn
     first, bare = mention_spans[0], strip_disambiguation(title)
     key, title_key, bare_key = first.key, normalize_name(title), normalize_name(bare)
     head, _, rest = bare.partition(", ")
@@ -313,14 +318,28 @@ def _opening_name_of_topic(
         len(title_words) > 1 and {*title_words} <= {*words}
     )
     is_company = _strip_endings(key, _LEGAL_FORMS) == _strip_endings(bare_key, _LEGAL_FORMS)
+    is_acronym = len(words) > 2 and "".join(word[0] for word in words) == bare_key
     sentence = next(doc.sents).text
     is_called = re.search(rf"{_CALLED}{re.escape(bare)}(?!\w)", sentence) is not None
-    return first.name if is_head or is_longer or is_company or is_called else ""
+    return first.name if is_head or is_longer or is_company or is_called or is_acronym else ""
+
+
+def _with_kinds(doc: Doc, mention_spans: Iterable[MentionSpan]) -> Iterator[tuple[int, str]]:
+    """The heads of things named with their kind: "the town of X", "the ship X", "X station"."""
+    for span in mention_spans:
+        of = span.begin > 1 and doc[span.begin - 1].text == "of"
+        noun = doc[max(span.begin - 1 - of, 0)]
+        is_kind = noun.text == span.noun and noun.tag_ == "NN" and span.type != "person"
+        if is_kind:
+            yield noun.i, span.name
+        if (is_kind and not of) or doc[span.end - 1].is_lower:
+            yield span.root(doc).i, span.name
 
 
 def _pronouns(
     doc: Doc,
-    mention_spans: tuple[MentionSpan, ...],
+    named: Mapping[int, str],
+    roots: Collection[int],
     topic: CoreferenceCluster,
     clusters: Mapping[str, CoreferenceCluster],
 ) -> Iterator[int]:
@@ -335,21 +354,20 @@ def _pronouns(
     """
     is_person = topic.type == "person"
     places = (*SUBJECTS, "poss")
-    named = {i: s.name for s in mention_spans for i in range(s.begin, s.end)}
     pronouns = (t for t in doc if t.lower_ in _GENDER and t.dep_ in places)
     genders = (_GENDER[t.lower_] for t in pronouns if _companion(t, named) in ("", topic.name))
     gender = next(genders, "") if is_person else "it"
-    roots = {s.root(doc).i for s in mention_spans}
     subjects: dict[int, str] = {}
     last = topic.name
     for token in doc:
         word = token.lower_
         name = named.get(token.i, "")
+        is_numbered = token.dep_ in SUBJECTS and any(t.text.isdigit() for t in token.rights)
         is_other = name and token.i in roots and token.dep_ in SUBJECTS
         is_other = is_other and token.head.dep_ != "relcl"  # "where Ada Brook was his tutor"
         if name == topic.name or (is_other and (clusters[name].type == "person") == is_person):
             last = name
-        elif not name and not is_person and is_introduced(token):
+        elif not name and not is_person and (is_introduced(token) or is_numbered):
             last = ""
         elif token.dep_ in places and word in _GENDER.keys() | _NEUTER:
             fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
@@ -399,12 +417,14 @@ def _definite_nouns(
 def _introduced(
     doc: Doc,
     names: Mapping[int, str],
+    kinds: Mapping[int, str],
     topic: CoreferenceCluster,
     clusters: Mapping[str, CoreferenceCluster],
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield "it" after the sentence that says what another thing is: "Porter is a service. It".
 
-    Such a sentence is the first one, or about a thing that the name of the topic names.
+    Such a sentence is the first one, or about a thing that the name of the topic names; or its
+    subject is named with its kind: "The ship Porter".
     """
     name, in_topic = "", set(normalize_name(topic.name).split())
     for sentence in doc.sents:
@@ -414,8 +434,9 @@ def _introduced(
                 yield first.i, (name,)
             continue
         subject = next((t for t in sentence if t.dep_ in SUBJECTS and t.head.dep_ == "ROOT"), first)
-        name = names.get(subject.i, "") if is_introduced(subject) else ""
+        name = kinds.get(subject.i) or (names.get(subject.i, "") if is_introduced(subject) else "")
         is_new = sentence.start == 0 or set(normalize_name(name).split()) <= in_topic
+        is_new = is_new or subject.i in kinds
         if name == topic.name or not is_new or (name and clusters[name].type == "person"):
             name = ""
 
@@ -444,36 +465,17 @@ def _pairs(
 _OBJECTS = ("dobj", "dative")
 _OBJECT_FORMS = {"he": "him", "she": "her", "it": "it"}
 _ACRONYM = re.compile(r"\s*\(\s*(?:the |or )?[\"'\u201c]?([A-Z][\w.&/-]{1,9}?)[\"'\u201d]?\s*[),;]")
-_KNOWN_AS = re.compile(
-    r"\s*(?:\([^()]*\))?[\s,(]*(?:(?:is|was|are|were) )?(?:"
-    r"(?:also|better|best|sometimes|often|now|later|\w+ly) "
-    r"(?:known|called|named|referred to|abbreviated(?: to)?|spelled|spelt|written|romani[sz]ed"
-    r"|transliterated|credited)"
-    r"(?: simply| professionally| commonly)?(?: as)?"
-    r"|(?:spelled|spelt|romani[sz]ed as)"
-    r"|known(?: professionally| simply| commonly)? as|a\.?k\.?a\.?)[\s\"'`\u201c]*(?:the )?",
-    re.IGNORECASE,
-)
-_FORMER = re.compile(
-    r"\s*\(\s*(?:formerly|previously|originally|"
-    r"(?:[A-Z][a-z]+|original|native)(?: title| name)?\s*:|"
-    r"(?:birth|real|original|full) name)\s*:?[\s\"'`\u201c]*(?:the )?"
-)
+_KNOWN_AS = english_pattern("patterns", "known_as")
+_FORMER = english_pattern("patterns", "former")
 """A former name, or one in another language, in brackets."""
 _ALSO = re.compile(r"\s*\(\s*(?:or|also)\s[\s\"'`\u201c]*(?:the )?")
 _OR = re.compile(r"\s+or\s+(?:the )?")
 _PREDICATE = re.compile(r"\s*(?:\(|,|(?:is|was|are|were|may)\b)")
 """What follows two names at the start of a text: "X or Y is"."""
 _CLOSING = re.compile(r"\s*[\"'\u201d]?\s*[),;(]")
-_CALLED = (
-    r"\b(?:known|called|nicknamed|named|name|ring ?name|pseudonym|referred|doing business)\b"
-    r"[^.;()]{0,40}?[\s\"'\u201c]"
-)
+_CALLED = english_pattern("patterns", "called").pattern
 """What precedes another name of the subject of a sentence."""
-_BORN = re.compile(
-    r"\s*(?:\((?!\s*n[e\u00e9]e)[^()]*\))?[\s,(]*(?:(?:was|is) )?(?:born|n[e\u00e9]e)(?: as)?"
-    r"[\s\"'`\u201c]*"
-)
+_BORN = english_pattern("patterns", "born")
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,6 @@ DATE = re.compile(
 FULL_DATE = rf"(?:\d{{1,2}} {MONTH}|{MONTH} \d{{1,2}}),? \d{{3,4}}"
 """Patterns of months, and of dates with a day."""
 
-_SUBJECTS = ("nsubj", "nsubjpass")
 _CALLED = ("called", "titled", "entitled", "named")
 _RANKS = english("mentions", "ranks")
 _PLACED = english("mentions", "placed")
@@ -170,10 +169,7 @@ def type_of_words(name: str) -> EntityType | None:
 def _stated_noun(span: Span) -> str:
     """The noun that says what has the name, or empty."""
     nouns = _noun_before(span), _noun_of(span), _apposed(span), _predicate(span), _called(span)
-    for noun in nouns:
-        if noun:
-            return noun
-    return ""
+    return next(filter(None, nouns), "")
 
 
 def is_kind(token: Token, excluded: Sequence[str] | frozenset[str] = ()) -> bool:
@@ -186,7 +182,7 @@ def is_kind(token: Token, excluded: Sequence[str] | frozenset[str] = ()) -> bool
 def _noun_before(span: Span) -> str:
     """The noun directly before: "the tailor X", "his films X and Y"."""
     noun, root = token_before(span), span.root
-    is_clause = root.dep_ in _SUBJECTS and root.head.dep_ in ("relcl", "acl", "ccomp")
+    is_clause = root.dep_ in SUBJECTS and root.head.dep_ in ("relcl", "acl", "ccomp")
     is_clause = is_clause and root.head.head == noun and noun.dep_ != "ROOT"
     is_star = noun.text in ("star", "stars") and root.ent_type_ == "PERSON"
     return noun.text if is_kind(noun) and not is_clause and not is_star else ""
@@ -225,10 +221,10 @@ def _predicate(span: Span) -> str:
     """The noun after or before "is": "X is a film", "his first film was X"."""
     root = span.root
     verb = root.head
-    if root.dep_ in _SUBJECTS:
+    if root.dep_ in SUBJECTS:
         nouns = (child for child in verb.children if child.dep_ == "attr")
     elif root.dep_ == "attr" and root.i > verb.i:
-        nouns = (child for child in verb.children if child.dep_ in _SUBJECTS)
+        nouns = (child for child in verb.children if child.dep_ in SUBJECTS)
     else:
         return ""
     return next((noun.text for noun in nouns if is_kind(noun, _NOT_KINDS)), "")

@@ -37,6 +37,7 @@ from sarag_rdf.extraction.names import (
     FIRST_NAMES,
     clean_name,
     english,
+    english_pattern,
     is_name,
     lead_name,
     type_of_noun,
@@ -49,26 +50,16 @@ TYPES: dict[str, EntityType] = {
 """Labels of OntoNotes and WikiNER. Dates are matched by a pattern; amounts are ignored."""
 
 
-_QUOTED = re.compile(
-    r"(?:\"|``|` ` ?|\u201c) ?([A-Z0-9][^\"`\u201c\u201d\n]{1,90}?)[.,]? ?(?:\"|\'\'|\u201d)"
-)
-_TRANSLATED = re.compile(
-    r"\(\s*(?:[A-Z][a-z]+(?: title| name)?|(?:original|native) (?:title|name))\s*:\s*[\"\u201c']?"
-    r"(?P<name>[A-Z\u00c0-\u00de][^\"\u201c\u201d;:,()]{1,80}?)\s*[\"\u201d;,)]"
-)
+_QUOTED = english_pattern("patterns", "quoted")
+_TRANSLATED = english_pattern("patterns", "translated")
 """A name in another language: "(German: X)"."""
-_NICKNAMED = re.compile(
-    r"[A-Z][\w.]*(?: [A-Z][\w.]*)*( [\"\u201c][A-Z][^\"\u201c\u201d,()\n]{0,24}\w[\"\u201d])"
-    r"(?: [A-Z][\w'-]+)+"
-)
+_NICKNAMED = english_pattern("patterns", "nicknamed")
 """A name with a nickname: Ada "Ace" Brook."""
 _NAMESAKE = re.compile(r"\bthe (?:Elder|Younger)\b")
 """Tells one of two people of a name: "Mara Holm the Younger"."""
-_PATRONYMIC = re.compile(
-    r"(?:[A-Z][\w'-]+ )+(?:(?:ibn|bint?|mac|ap|ferch|no) (?:al-|Ab[iu] )?(?:[A-Z][\w'-]+ ?)+)+\b"
-)
+_PATRONYMIC = english_pattern("patterns", "patronymic")
 """A name with that of a father or family: Dáire mac Cormaic."""
-_JOINED = re.compile(ENGLISH["mentions"]["joined"].replace("\n", ""))
+_JOINED = english_pattern("mentions", "joined")
 _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
 _ROMAN = re.compile(r"[IVX]{1,5}")

@@ -31,6 +31,11 @@ def english(part: str, name: str) -> frozenset[str]:
     return frozenset(ENGLISH[part][name].split())
 
 
+def english_pattern(part: str, name: str) -> re.Pattern[str]:
+    """One pattern of `ENGLISH`, which may have line breaks."""
+    return re.compile(ENGLISH[part][name].replace("\n", ""))
+
+
 def listed(text: str) -> list[str]:
     """What stands between commas."""
     return " ".join(text.split()).split(", ")
@@ -53,11 +58,7 @@ _ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?!Hague$)(?=\S)")
 _POSSESSIVE = re.compile(r"\s*['\u2019]s?$")
 _BROKEN = re.compile(r"(?<=[^\W\d])- (?=[A-Z\u00c0-\u00de])")
 """A hyphen at the end of a line within a name."""
-_TITLE_SEPARATOR = re.compile(
-    r"\s*[,():;\u2013\u2014/]\s*"
-    r"|\s+(?:of|in|at|and|for|from|by|with|on|during|to|vs\.?|versus|between|under|against"
-    r"|de|du|der|von|le|la)\s+(?:the\s+)?"
-)
+_TITLE_SEPARATOR = english_pattern("patterns", "title_separator")
 
 
 def clean_name(text: str) -> str:
@@ -109,12 +110,7 @@ def names_in_title(title: str) -> list[str]:
 
 
 _LOWERCASE_WORDS = english("names", "lower_case")
-_LEAD_NAME = re.compile(
-    r"\s*(?:The |An? )?[\"\u201c'\u2018]?"
-    r"(?P<name>[^;:!?\n\"\u201c\u201d()]{1,80}?)[\"\u201d'\u2019]?\s*"
-    r"(?:,|\((?P<bracket>[^()]*)\)|\b(?:is|was|are|were|refers|has|had|became|consists|comprises|"
-    r"competed|won)\b)"
-)
+_LEAD_NAME = english_pattern("patterns", "lead_name")
 _NOT_OPENING_NAMES = english("names", "not_opening")
 _SUFFIXES = frozenset({"Jr.", "Jr", "Sr.", "Sr", "II", "III", "IV", "V"})
 

@@ -3,7 +3,8 @@
 An ontology lists the phrases in which texts state a property ("was born in"). A phrase in a text
 states the property if both have the same words, without regard to inflection, articles and adverbs,
 and if the arguments fit the domain and the range. Of several properties the one with the longest
-phrase is chosen, then the one that the arguments fit best; if two remain, the relation has none.
+phrase is chosen, then the one that the arguments fit best; of inverse or equivalent properties the
+one that says it directly. If several remain, the relation has none.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
+from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.types import VALUE_TYPES, EntityType, Value
 from sarag_rdf.extraction.names import ENGLISH, KNOWN, english, nearest_type, type_of_noun
-from sarag_rdf.extraction.typed_statements import literal, range_kind
+from sarag_rdf.extraction.text_values import UNIT_IRIS
+from sarag_rdf.extraction.typed_statements import RangeKind, literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.graph.ontology.schema_reader import common_property
 
 WILDCARD = "*"
 """In a phrase of an ontology: one to three words of the text."""
@@ -82,6 +86,7 @@ class _Pattern:
 
 _ARTICLES = english("phrases", "articles")
 _ADVERBS = english("phrases", "adverbs")
+_NOT_PARTICIPLES = frozenset({"speed", "seed", "breed", "need", "deed", "bed", "shed", "hundred"})
 _NOT_ADVERBS = frozenset({"family", "supply", "reply", "ally", "assembly", "monopoly", "july"})
 _AREAS = english("phrases", "areas")
 """Nouns that say what kind of place follows: "in the village of"."""
@@ -100,6 +105,10 @@ _IRREGULAR: dict[str, str] = {
 }
 """Forms of irregular verbs -> the verb."""
 _PREPOSITIONS = english("phrases", "prepositions")
+_UNIT_OF_LABEL = re.compile(rf" (?:in |\()({'|'.join(map(re.escape, UNIT_IRIS))})\)?$")
+"""The unit at the end of a label: "length in km"."""
+_EVENT_OF_LABEL = re.compile(r"(?:(?:date|day|year) of )?([a-z]+)(?: (?:date|day|year|in|on))?")
+"""The event in the label of a date: "opening date", "year of construction", "opened on"."""
 
 
 @lru_cache(maxsize=8192)
@@ -191,6 +200,8 @@ _AREA_STEMS = frozenset(stem(word) for word in _AREAS)
 
 
 def _is_participle(word: str) -> bool:
+    if word in _NOT_PARTICIPLES:
+        return False
     verb = _IRREGULAR.get(word)
     is_form = word.endswith("ed") if verb is None else word != verb and not word.endswith("s")
     return is_form or word in _PARTICIPLES
@@ -203,15 +214,29 @@ class PhraseMatcher:
         self.schema = schema
         self._patterns: dict[tuple[str, str], list[_Pattern]] = {}
         """The patterns of all properties by their first and last word."""
-        for property_ in schema.properties.values():
+        for property_ in map(self._with_packaged_phrases, schema.properties.values()):
             for pattern in set(_patterns_of(property_)):
                 ends = pattern.words[0], pattern.words[-1]
                 self._patterns.setdefault(ends, []).append(pattern)
-        self._class_labels: dict[str, str] = {}
+        self._class_labels: dict[str, dict[str, str]] = {}
+        """Label of classes -> namespace of an ontology -> the first of its classes."""
         for class_ in schema.classes.values():
             for label in (class_.label, *class_.alternatives):
-                self._class_labels.setdefault(label.casefold(), class_.iri)
+                same = self._class_labels.setdefault(label.casefold(), {})
+                same.setdefault(namespace(class_.iri), class_.iri)
         self._entity_types: dict[str, frozenset[EntityType]] = {}
+
+    def _with_packaged_phrases(self, property_: OntologyProperty) -> OntologyProperty:
+        """The property, with the phrases of one of the packaged ontology that has its name, too."""
+        names, is_literal = (property_.label, *property_.alternatives), property_.is_literal
+        dates = (name.replace("year", "date") for name in names)
+        named = (common_property(name, is_literal=is_literal) for name in dates)
+        known = next(filter(None, named), property_)
+        if known.iri in self.schema.properties:
+            return property_
+        phrases = property_.phrases + known.phrases
+        inverse_phrases = property_.inverse_phrases + known.inverse_phrases
+        return replace(property_, phrases=phrases, inverse_phrases=inverse_phrases)
 
     def match(
         self, words: Sequence[Word], subject: Argument, object_: Argument
@@ -243,7 +268,10 @@ class PhraseMatcher:
         if len(candidates) > 1:
             above = {parent for iri, _ in candidates for parent in self.schema.superproperties(iri)}
             candidates = {key: m for key, m in candidates.items() if key[0] not in above}
-        return next(iter(candidates.values())) if len(candidates) == 1 else None
+        direct = min(candidates.values(), key=lambda match: match.is_inverse, default=None)
+        if direct is None or not all(_readings(m) & _readings(direct) for m in candidates.values()):
+            return None
+        return direct
 
     def _checked(
         self, pattern: _Pattern, subject: Argument, object_: Argument
@@ -282,19 +310,24 @@ class PhraseMatcher:
         """How well a name fits the admitted classes: 3 surely, 2 well, 1 perhaps, 0 badly, -1 not.
 
         Recognisers confuse organizations with places and leave many names without a type, so that
-        only classes that are certain exclude anything.
+        only classes that are certain exclude anything; those of another ontology by their type.
         """
         if argument.type in VALUE_TYPES:
             return -1
         if not admitted:
             return 2
-        if argument.classes:
-            if self.schema.belongs(argument.classes, admitted):
-                return 3
-            return 2 if self.schema.may_belong(argument.classes, admitted) else -1
+        if self.schema.belongs(argument.classes, admitted):
+            return 3
+        if argument.classes and self.schema.may_belong(argument.classes, admitted):
+            return 2
         types = frozenset().union(*(self.entity_types(class_) for class_ in admitted))
+        spaces = set(map(namespace, argument.classes))
+        if not spaces.isdisjoint(map(namespace, admitted)):
+            return -1
         if argument.type != "misc" and argument.type in types:
             return 2 if any(self._is_general(class_) for class_ in admitted) else 1
+        if argument.classes:
+            return -1
         if argument.type == "misc":
             return 1
         if argument.type != "person" and types & {"organization", "geopolitical"}:
@@ -321,41 +354,49 @@ class PhraseMatcher:
                 yield type_
                 return
         for iri in self.schema.subclasses.get(class_, ()):
-            yield from self.entity_types(iri) - {"misc"}
+            yield from self.known_types(iri)
 
     def _is_general(self, class_: str) -> bool:
-        """Whether all things of an entity type are in a class, as all persons are in Person."""
-        parents = self.schema.superclasses(class_) - {class_}
-        return not any(
-            self.entity_types(class_) == self.entity_types(parent)
-            for parent in parents
-            if parent in self.schema.classes
-        )
+        """Whether all things of an entity type are in a class, as all persons are in Person.
 
-    def class_of_noun(self, noun: str) -> str:
-        """The IRI of the class with a label, also in the plural; empty if there is none."""
+        A superclass with the same label is the same class, in another ontology.
+        """
+        known, types = self.schema.classes, self.entity_types(class_)
+        parents = (known[iri] for iri in self.schema.superclasses(class_) if iri in known)
+        labels = {p.label.casefold() for p in parents if self.entity_types(p.iri) == types}
+        return "misc" not in types and len(labels) < 2
+
+    def classes_of_noun(self, noun: str) -> tuple[str, ...]:
+        """The IRIs of the classes with a label, also in the plural, one of each ontology."""
         key, labels = noun.casefold(), self._class_labels
-        return labels.get(key) or labels.get(key.removesuffix("s"), "")
+        return tuple((labels.get(key) or labels.get(key.removesuffix("s"), {})).values())
 
-    def class_of_name(self, name: str) -> str:
-        """The IRI of the class that a name contains, such as University in "Lund University".
+    def classes_of_name(self, name: str) -> tuple[str, ...]:
+        """The IRIs of the classes that a name contains, such as University in "Lund University".
 
         Only the head of the name counts: its last word before a preposition, or its first word
         ("Lake Geneva"). Classes of persons are not inferred from names.
         """
         head = re.split(r"\s+(?:of|for|in|at|on|to|de|du|des|der|di)\s+|[,(]", name)[0].split()
         if not name.split() or not head or (len(head) == 1 and head[0] == name):
-            return ""
+            return ()
         known = KNOWN.get(name) or ("award" if name.startswith("Best ") else "")
         if known or name.split()[-1] in _COMPANIES:
-            return self.class_of_noun(known or "organization")
+            return self.classes_of_noun(known or "organization")
         first = head[:1] if type_of_noun(head[-1]) is None else []
         for words in (head[-2:], head[-1:], first):
-            class_ = self.class_of_noun(" ".join(words))
-            if class_ and "person" not in self.entity_types(class_):
-                return class_
-        inner = (self.class_of_noun(word) for word in (head[1:-1] if first else ()))
-        return next((c for c in inner if c and "organization" in self.entity_types(c)), "")
+            classes = self.classes_of_noun(" ".join(words))
+            if classes and "person" not in self.entity_types(classes[0]):
+                return classes
+        inner = (self.classes_of_noun(word) for word in (head[1:-1] if first else ()))
+        return next((c for c in inner if c and "organization" in self.entity_types(c[0])), ())
+
+
+def _readings(match: PhraseMatch) -> set[tuple[str, bool]]:
+    """The properties that say the same as a match, each with whether it is read inversely."""
+    known, is_inverse = match.property, match.is_inverse
+    readings = {(iri, is_inverse) for iri in (known.iri, *known.equivalents)}
+    return readings | ({(known.inverse, not is_inverse)} if known.inverse else set())
 
 
 def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
@@ -368,15 +409,33 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
         words = stems_of(label)
         if not words:
             continue
+        if property_.is_literal:
+            for said in _value_phrases(label, range_kind(property_)):
+                yield _Pattern(said, property_, False, True)
         if words[-1] in _PREPOSITIONS and len(words) > 1:
             yield _Pattern(words, property_, False, True)
-            yield _Pattern(stems_of(f"is {label}"), property_, False, True)
+            yield from _voices(_Pattern(stems_of(f"is {label}"), property_, False, True))
             continue
         if property_.domains and property_.ranges and _may_be_verb(label):
             yield from _voices(_Pattern(words, property_, False, True))
         noun = words[1:] if words[0] == "have" else words
         yield _Pattern(("have", *noun), property_, False, True)
         yield _Pattern((COPULA, *noun, "of"), property_, True, True)
+
+
+def _value_phrases(label: str, kind: RangeKind) -> Iterator[tuple[str, ...]]:
+    """The words in which texts state a date or a number: "opening date" as "was opened on".
+
+    "Number of rooms" is also "has rooms", "depth" is "has a depth of", and "long" is "is long".
+    """
+    bare = _UNIT_OF_LABEL.sub("", label).casefold()
+    if kind == "number":
+        noun = stems_of(bare.removeprefix("number of "))
+        yield from (("have", *noun), ("have", *noun, "of"), (COPULA, *noun))
+    if kind == "date" and (event := _EVENT_OF_LABEL.fullmatch(bare)):
+        nouns = (event[1].removesuffix(ending) for ending in ("ion", "tion", "ation"))
+        for root in {stem(event[1]), *nouns}:
+            yield from (("be", root, "in"), ("be", root, "on"))
 
 
 def _may_be_verb(label: str) -> bool:
@@ -392,13 +451,23 @@ def stems_of(phrase: str) -> tuple[str, ...]:
 
 
 def _voices(pattern: _Pattern) -> Iterator[_Pattern]:
-    """A phrase, and its other voice: "was founded by" is "founded" with arguments exchanged."""
+    """A phrase, and its other voice: "was founded by" is "founded" with arguments exchanged.
+
+    The verb of a label is also a noun for who does it: "manages" as "is the manager of".
+    """
     yield pattern
-    words = pattern.words
+    words, other = pattern.words, replace(pattern, is_inverse=not pattern.is_inverse)
     if len(words) == 3 and words[0] == "be" and words[2] == "by":
-        yield replace(pattern, words=words[1:2], is_inverse=not pattern.is_inverse)
+        active = replace(other, words=words[1:2])
+        yield active
     elif len(words) == 1 and words[0] not in (COPULA, "become", "have"):
-        yield replace(pattern, words=("be", *words, "by"), is_inverse=not pattern.is_inverse)
+        active = pattern
+        yield replace(other, words=("be", *words, "by"))
+    else:
+        return
+    root = active.words[0].removesuffix("e")
+    for noun in (f"{root}er", f"{root}or") if pattern.is_label else ():
+        yield replace(active, words=(COPULA, noun, "of"))
 
 
 def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:
@@ -422,7 +491,7 @@ def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:
 def _literal(argument: Argument, property_: OntologyProperty) -> Value | None:
     """The literal for an argument, if the property admits it; a text if the property lists it.
 
-    Without a list of examples it is any text but an adjective.
+    Without a list of examples it is any text but an adjective. A label may say the unit.
     """
     if argument.value is None:
         listed = {example.casefold() for example in property_.examples}
@@ -430,5 +499,8 @@ def _literal(argument: Argument, property_: OntologyProperty) -> Value | None:
         if argument.kind == "class" or not (is_open or argument.text.casefold() in listed):
             return None
     elif range_kind(property_) == "string":
+        return None
+    named = _UNIT_OF_LABEL.search(property_.label)
+    if named and argument.value and argument.value.unit not in ("", UNIT_IRIS[named[1]]):
         return None
     return literal(property_, argument.text, argument.value)

@@ -11,80 +11,25 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
 from typing import TYPE_CHECKING
 
-from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, listed
+from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, english_pattern, listed
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
 
-_COMMENT = re.compile(
-    r"<!--.*?(?:-->|\Z)|-----BEGIN [A-Z ]+-----.*?-----END [A-Z ]+-----", re.DOTALL
-)
+_COMMENT = english_pattern("prose", "comment")
 _ELEMENT = re.compile(r"<(script|style|pre|code|kbd|svg|table)\b[^<>]*>.*?</\1>", re.DOTALL | re.I)
 _FENCE = re.compile(r"(?:[ \t>]|[-*+][ \t])*(`{3,}|~{3,})([^`\n]*)")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _DIRECTIVE = re.compile(r"[ \t]*\.\. |(?:.*\S)?::[ \t]*$")
 _LIST_ITEM = re.compile(r"[ \t]*(?:[-*+\u2022]|\d{1,2}[.)])[ \t]")
-_CODE_LIKE = re.compile(
-    r"[=;{}<>$\\|`]|::|->|\w\(|\w_\w|(?:^|\s)--?[a-z]|^\s*[#@/\"'\[]|/\w+/"
-    r"|^\s*[a-z][\w.-]*( [a-z]\S*)?$"
-)
+_CODE_LIKE = english_pattern("prose", "code_like")
 _SMALL_WORD = re.compile(r"\b[a-z]{2,}\b")
 _TABLE_RULE = re.compile(r"[ \t>]*\|?[ \t]*:?-+:?[ \t]*(?:[|+][ \t]*:?-+:?[ \t]*)*\|?[ \t]*")
 _BARRED = re.compile(r"[ \t>]*[|+].*[|+][ \t]*")
-_SETTING = re.compile(
-    r"[ \t]*(?:-[ \t]+)?[\"']?[a-z$][\w.$-]*[\"']?[ \t]*(?:[:=](?:[ \t].*|[ \t]*)|=\S.*)"
-)
-_COMMAND = re.compile(
-    r"[ \t]*(?:\$ |>>> |\.\.\. |(?:sudo|pip3?|npm|npx|yarn|pnpm|conda|mamba|docker|git|cd|brew|"
-    r"make|apt|apt-get|python3?|nextflow|curl|wget|cargo|go|export|import|from)[ \t]+[\w./~@-])"
-)
+_SETTING = english_pattern("prose", "setting")
+_COMMAND = english_pattern("prose", "command")
 
-_INLINE = [
-    re.compile(pattern, flags)
-    for pattern, flags in (
-        (r"`(?P<prose>[^`<>\n]+?)\s*<[^<>`\n]+>`__?", 0),
-        (r":[a-z:]+:`[^`\n]+`", 0),
-        (r"(?<![\\`])(`+)(?=[^\s`])(?:(?!''|\n[ \t]*\n|`).|(?!\1(?!`))`){1,400}?(?<=\S)"
-         r"\1(?:s\b)?(?![`\w])", re.DOTALL),
-        (r"!\[[^\[\]]*\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])", 0),
-        (r"\[(?P<prose>[^\[\]]*)\](?:\([^()\n]*(?:\([^()\n]*\)[^()\n]*)*\)|\[[^\[\]\n]*\])", 0),
-        (r"^[ \t]*\[[^\]^\n][^\]\n]*\]:[ \t]*\S.*$", re.M),
-        (r"^[ \t]*\.\. .*$|^[ \t]*:[a-z][\w -]*:(?=\s)", re.M),
-        (r"</?[A-Za-z][^<>]*>", 0),
-        (r"&(?:#\d+|#x[\da-fA-F]+|[A-Za-z]\w{1,30});", 0),
-        (r"\{\{.*?\}\}|\{%.*?%\}|\$\{[^{}\n]*\}|\$\([^()\n]*\)|\S*\{\d*,\d*\}\S*|\{[^{}\n]*[:=][^{}\n]*\}",
-         0),
-        (r"\bdata:[\w/+.-]+;base64,\S+|\b(?:image/)?[a-z+]+;base64,\S+", 0),
-        (r"\b(?:[a-z][a-z0-9+.-]*://|www\.|mailto:)[^\s<>\"'`)\]}|]+", re.I),
-        (r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+", 0),
-        (r"(?<![\w.])(?:(?:~|\.{1,2})?(?:/[\w.@+*-]+){2,}/?|(?:\.{1,2}|~)/[\w./*-]+)", 0),
-        (r"(?<![\w./])(?:[\w.*-]+/)*[\w*-]+(?:\.[\w-]+)*\.(?:py|ipynb|mjs|ts|tsx|jsx|css|scss|html?|"
-         r"ya?ml|json|toml|ini|cfg|conf|config|md|rst|txt|csv|tsv|log|lock|sh|nf|gz|bz2|zip|tar|whl|"
-         r"bam|sam|vcf|bed|gtf|gff|fasta|fastq|fa|fq|png|svg|jpe?g|gif|pdf|xml|sql|java|cpp|rs|rb|php|"
-         r"pem|key|crt|sock|service)\b(?:#[\w.-]+)?", 0),
-        (r"(?<![\w./])(?:[a-z][\w.*-]*/)*[a-z][\w-]*\.js\b", 0),
-        (r"(?<!\w)\$?[\w.-]*[A-Za-z0-9]_[A-Za-z0-9*][\w.-]*(?:\(\))?", 0),
-        (r"(?<![\w-])--[a-z][\w-]*(?:=\S+)?|(?<![\w-])-[A-Za-z](?=[\s,;:)])", 0),
-        (r"\b[A-Za-z_][\w.]*\(\)", 0),
-        (r"\b[a-z_]\w+(?:\.[a-z_]\w+)+(?:\.\w+)*", 0),
-        (r"(?<!\S)[\w.\[\]-]+=[^\s,;]*[^\s,;.]", 0),
-        (r"(?<![\w$])\$[A-Z_]\w+|%\w+%|%[sdif]\b", 0),
-        (r"\\[A-Za-z]+|\\[^\w\s]", 0),
-        (r"(?<!\w):[a-z0-9_+-]{2,}:(?!\w)", 0),
-        (r"(?<![\w.])@\w[\w/-]*", 0),
-        (r"(?<![\w/+-])(?=[\w/+=-]*\d)(?=[\w/+=-]*[A-Za-z])[\w/+=-]{32,}", 0),
-        (r"\b(?=\w*\d)(?=\w*[a-f])[0-9a-f]{7,}\b", 0),
-        (r"\S*[\]}][)\]}]*\w\S*", 0),
-        (r"^(?:[ \t]*>)+", re.M),
-        (r"^[ \t]*(?:#{1,6}(?=[ \t])|(?:[-*+\u2022]|\d{1,2}[.)])(?=[ \t]))", re.M),
-        (r"(?<!\w)\[(?:[ xX]|![A-Z]+)\](?!\w)", 0),
-        (r"(?:^|(?<=[ \t]))#+[ \t]*$|^[ \t]*[=\-~^\"'*+`:._]{3,}[ \t]*$"
-         r"|^[ \t]*(?:[*_-][ \t]*){3,}$",
-         re.M),
-        (r"(?<![\w*])(\*{1,3})(?=\S)(?P<prose>[^*\n]{1,200}?)(?<=\S)\1(?![\w*])", 0),
-        (r"(?<!\w)(_{1,3})(?=[^\s_])(?P<prose>[^_\n]{1,200}?)(?<=[^\s_])\1(?!\w)", 0),
-    )
-]  # fmt: skip
+_INLINE = [re.compile(pattern) for pattern in ENGLISH["prose"]["inline"]]
 """In this order; the group `prose` remains."""
 
 

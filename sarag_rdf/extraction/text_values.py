@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Literal, get_args
 
 from sarag_rdf.base.types import EntityType, Value
-from sarag_rdf.extraction.names import ENGLISH
+from sarag_rdf.extraction.names import ENGLISH, english_pattern
 
 ValueKind = Literal[
     "url", "identifier", "coordinates", "date", "money", "duration", "quantity", "number"
@@ -146,15 +146,8 @@ _DATES = tuple(
         rf"{_MONTH}\s{_DAY}",
     )
 )
-_YEAR_ONLY = re.compile(
-    r"(?<![\w.,/$£€¥+−-])(?<!No\. )(?P<year>\d{1,4})\s(?P<era>BCE|BC|CE|AD|B\.C\.|A\.D\.)(?!\w)"
-    r"|\b(?P<era_first>AD|A\.D\.)\s(?P<year_after>\d{1,4})\b"
-    r"|(?<![\w.,/$£€¥+−])(?<!\d-)(?P<bare>1\d{3}|20\d\d)(?!\w)(?![.,/:]\d)(?!-\d{3})(?!\s?%)"
-)
-_PERIOD = re.compile(
-    r"\b(?:early |mid-|late )?1\d\d0s\b|\b(?:early |mid-|late )?20\d0s\b"
-    r"|\b\d{1,2}(?:st|nd|rd|th)[ -]century(?: BCE?| CE| AD)?\b"
-)
+_YEAR_ONLY = english_pattern("patterns", "year")
+_PERIOD = english_pattern("patterns", "period")
 
 
 def _dates(text: str) -> Iterator[tuple[int, int, Value]]:
@@ -216,10 +209,7 @@ def _lexical_year(year: int, era: str) -> str | None:
 # Numbers
 
 _DIGITS = r"(?:\d{1,3}(?:,\d{3})+|\d{1,3}(?:[\u00a0\u202f\u2009]\d{3})+|\d+)(?:\.\d+)?"
-_SCALES = {
-    "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
-    "m": 10**6, "bn": 10**9, "k": 10**3,
-}  # fmt: skip
+_SCALES: dict[str, int] = ENGLISH["numbers"]["scales"]
 _SCALE = r"(?:[\s-](?P<scale>thousand|million|billion|trillion)\b)?"
 _SIGN = r"(?:(?<![\w)])[-−+])?"
 _NUMBER_START = r"(?<![\w])(?<!\d[.,:/])(?<!\d[-–])"
@@ -334,11 +324,7 @@ def _quantities(text: str) -> Iterator[tuple[int, int, Value]]:
 
 # Durations
 
-_TIME_UNITS = {
-    "year": (12, 0), "yr": (12, 0), "month": (1, 0), "week": (0, 604_800), "day": (0, 86_400),
-    "hour": (0, 3_600), "hr": (0, 3_600), "h": (0, 3_600), "minute": (0, 60), "min": (0, 60),
-    "second": (0, 1), "sec": (0, 1),
-}  # fmt: skip
+_TIME_UNITS: dict[str, list[int]] = ENGLISH["time_units"]
 """Unit -> its months and seconds."""
 _TIME_UNIT = r"(?P<unit>years?|yrs?|months?|weeks?|days?|hours?|hrs?|minutes?|mins?|seconds?|secs?)"
 _TIME_PART = re.compile(
@@ -368,7 +354,7 @@ def _durations(text: str) -> Iterator[tuple[int, int, Value]]:
             yield begin, end, Value(text[begin:end], *lexical)
 
 
-def _unit_of_time(part: re.Match[str]) -> tuple[int, int]:
+def _unit_of_time(part: re.Match[str]) -> list[int]:
     unit = part["unit"]
     return _TIME_UNITS[unit if unit in _TIME_UNITS else unit[:-1]]
 

@@ -165,8 +165,8 @@ def propose_classes(
     listed = sorted(members, key=lambda each: (-len(documents.get(each.iri, ())), each.iri))
     named: Iterable[tuple[Member, str | None]]
     if llm is None:
-        class_of_name = PhraseMatcher(schema).class_of_name
-        named = ((member, class_of_name(member.name)) for member in listed)
+        of_name = PhraseMatcher(schema).classes_of_name
+        named = ((member, next(iter(of_name(member.name)), None)) for member in listed)
     else:
         named = _classes_by_model(listed, schema, llm, progress)
     return [

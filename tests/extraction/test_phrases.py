@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
+import pyoxigraph as ox
 import pytest
 
+from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import EntityType, Value
 from sarag_rdf.base.vocab import XSD
 from sarag_rdf.extraction.phrases import Argument, PhraseMatcher, Word, normalize_phrase
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.graph.ontology.schema_reader import COMMON, common_schema
+from sarag_rdf.graph.ontology.schema_reader import COMMON, common_schema, schema_of
 
 EX = "https://example.org/"
 G_YEAR = XSD.gYear.value
@@ -141,7 +144,8 @@ def test_strings_are_those_that_the_ontology_lists(matcher: PhraseMatcher) -> No
     ],
 )
 def test_names_say_what_they_name(matcher: PhraseMatcher, text: str, expected: str) -> None:
-    assert matcher.class_of_name(text).removeprefix(COMMON) == expected
+    classes = matcher.classes_of_name(text)
+    assert [class_.removeprefix(COMMON) for class_ in classes] == ([expected] if expected else [])
 
 
 @pytest.fixture
@@ -223,3 +227,63 @@ def test_classes_are_not_searched_for_each_class() -> None:
     for iri in list(classes):
         matcher.entity_types(iri)
     assert Counting.searches <= 3
+
+
+BRIDGE, COMPANY = (EX + "Bridge",), (EX + "Company",)
+OWNED = OntologyProperty(EX + "ownedBy", "owned by", domains=BRIDGE, ranges=COMPANY)
+OWNS = OntologyProperty(EX + "owns", "owns", domains=COMPANY, ranges=BRIDGE, inverse=EX + "ownedBy")
+HELD = OntologyProperty(EX + "held", "owned by", domains=BRIDGE, ranges=COMPANY)
+
+
+@pytest.mark.parametrize(
+    ("properties", "phrase", "expected"),
+    [
+        ([OWNED, OWNS], "is owned by", "ownedBy"),
+        ([OWNED, OWNS], "owns", "owns"),
+        ([OWNED, replace(HELD, equivalents=(OWNED.iri,))], "is owned by", "held"),
+        ([OWNED, HELD], "is owned by", ""),
+    ],
+)
+def test_of_inverse_and_equivalent_properties_one_is_stated(
+    properties: list[OntologyProperty], phrase: str, expected: str
+) -> None:
+    classes = OntologyClass(EX + "Bridge", "bridge"), OntologyClass(EX + "Company", "company")
+    inverse = {iri: p.iri for p in properties for iri in (p.inverse,) if iri}
+    known = [replace(p, inverse=p.inverse or inverse.get(p.iri, "")) for p in properties]
+    bridge = Argument("Larch Bridge", "name", "misc", BRIDGE)
+    company = Argument("Larch Roads", "name", "organization", COMPANY)
+    ends = (company, bridge) if phrase == "owns" else (bridge, company)
+    match = PhraseMatcher(Schema.of(classes, known)).match(normalize_phrase(phrase), *ends)
+    assert (match.property.iri.removeprefix(EX) if match else "") == expected
+    assert match is None or not match.is_inverse
+
+
+@pytest.fixture(scope="module")
+def both() -> PhraseMatcher:
+    """The packaged ontology as a file, with the terms of schema.org, beside another one."""
+    own = """
+        @prefix : <https://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        :Driver a owl:Class ; rdfs:label "driver" ; rdfs:subClassOf :Person .
+        :Person a owl:Class ; rdfs:label "person" . :City a owl:Class ; rdfs:label "city" .
+        :drives a owl:ObjectProperty ; rdfs:label "drives" ; rdfs:domain :Driver ."""
+    files = ontology_path("common.ttl").read_text("utf-8"), own
+    read = (ox.parse(text, format=ox.RdfFormat.TURTLE) for text in files)
+    return PhraseMatcher(schema_of(quad.triple for quads in read for quad in quads))
+
+
+@pytest.mark.parametrize(
+    ("phrase", "subject", "object_", "expected"),
+    [
+        ("was founded by", COLLEGE, PERSON, "founder"),
+        ("was born in", PERSON, PLACE, "birthPlace"),
+        ("was born in", Argument("Ada", "name", "person", (EX + "Driver",)), PLACE, "birthPlace"),
+        ("was born in", Argument("Ada", "name", "misc", (EX + "City",)), PLACE, ""),
+    ],
+)
+def test_an_ontology_beside_the_packaged_one_takes_nothing_from_it(
+    both: PhraseMatcher, phrase: str, subject: Argument, object_: Argument, expected: str
+) -> None:
+    match = both.match(normalize_phrase(phrase), subject, object_)
+    assert (match.property.iri.removeprefix(COMMON) if match else "") == expected
+    assert both.classes_of_noun("city")[0::2] == (EX + "City", COMMON + "City")

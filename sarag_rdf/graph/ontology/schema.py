@@ -48,6 +48,7 @@ class OntologyProperty(_OntologyTerm):
     ranges: tuple[str, ...] = ()
     parents: tuple[str, ...] = ()
     inverse: str = ""
+    equivalents: tuple[str, ...] = ()
     is_literal: bool = False
     """Whether the objects are literals (``owl:DatatypeProperty``, or a datatype as range)."""
     is_functional: bool = False

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import chain
@@ -18,7 +19,7 @@ import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base import vocab
-from sarag_rdf.base.errors import InputError
+from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.vocab import DC, DCTERMS, OWL, RDF, RDFS, SARAG, SH, SKOS, XSD, Namespace
@@ -26,6 +27,7 @@ from sarag_rdf.graph.ontology.schema import (
     OntologyClass,
     OntologyProperty,
     Schema,
+    TermNames,
     is_datatype,
     label_datatype,
     named_datatype,
@@ -474,6 +476,7 @@ def _property(read: _SchemaReader, iri: str) -> OntologyProperty:
         ranges=tuple(r for r in admitted if r != RDFS.Literal.value) or admitted,
         parents=read.usable(iri, "superproperty"),
         inverse=next((other for other in inverses if other != iri), ""),
+        equivalents=read.usable(iri, "equivalent"),
         is_literal=is_literal,
         is_functional=OWL.FunctionalProperty.value in types
         or (bool(most) and all("1" in [getattr(t, "value", "") for t in m] for m in most)),
@@ -530,3 +533,18 @@ def common_schema() -> Schema:
         (class_ for class_ in schema.classes.values() if class_.iri.startswith(COMMON)),
         (own for own in schema.properties.values() if own.iri.startswith(COMMON)),
     )
+
+
+@cache
+def common_property(name: str, *, is_literal: bool) -> OntologyProperty | None:
+    """The property of the packaged ontology with a name, if it is one of values or not, too.
+
+    So "date of birth" is known in Wikidata, and "birth date" in DBpedia. Other names of properties
+    between things than labels are too vague: a mayor is no head of state.
+    """
+    properties = common_schema().properties
+    with suppress(UsageError):  # several have the name
+        known = properties.get(TermNames("property", properties).find(name) or "")
+        is_named = known and (is_literal or known.label.casefold() == name.casefold())
+        return known if known and is_named and known.is_literal == is_literal else None
+    return None

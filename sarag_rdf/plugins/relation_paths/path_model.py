@@ -12,7 +12,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Container, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
 from itertools import pairwise
@@ -24,7 +23,7 @@ import pyoxigraph as ox
 from numpy.typing import NDArray
 
 from sarag_rdf.base.arrays import logistic
-from sarag_rdf.base.errors import InputError, UsageError
+from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import PropertyUse
@@ -32,8 +31,8 @@ from sarag_rdf.base.vocab import SARAG, XSD, text_of
 from sarag_rdf.base.vocab import iri as iri_of
 from sarag_rdf.base.words import stems_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
-from sarag_rdf.graph.ontology.schema import OntologyProperty, TermNames
-from sarag_rdf.graph.ontology.schema_reader import common_schema
+from sarag_rdf.graph.ontology.schema import OntologyProperty
+from sarag_rdf.graph.ontology.schema_reader import common_property, common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language
 from sarag_rdf.plugins.relation_paths.path_words import phrase_words, said_words
@@ -186,21 +185,11 @@ def read_schema(reader: GraphReader) -> PathSchema:
 
 
 def _known(names: Mapping[str, str], joins: Container[str]) -> dict[str, str]:
-    """Property -> that of the packaged ontology with its name, if both lead to things or to values.
-
-    So "date of birth" is known in Wikidata, and "birth date" in DBpedia. Other names of properties
-    between things are too vague: a mayor is no head of state.
-    """
-    every = common_schema().properties
-    terms, known = TermNames("property", every), {}
-    for iri, name in names.items():
-        with suppress(UsageError):  # several have the name
-            own = every.get(terms.find(name) or "")
-            if own is None or own.is_literal == ("-" + iri in joins):
-                continue
-            if own.is_literal or own.label.casefold() == name.casefold():
-                known[iri] = own.iri
-    return known
+    """Property -> that of the packaged ontology with its name, if both have things, or values."""
+    named = {
+        iri: common_property(name, is_literal="-" + iri not in joins) for iri, name in names.items()
+    }
+    return {iri: known.iri for iri, known in named.items() if known}
 
 
 def said_properties(in_use: SchemaInUse, part: Part) -> list[PropertyUse]:

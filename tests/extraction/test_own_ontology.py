@@ -1,0 +1,156 @@
+"""Statements in terms of an ontology of one's own, which has labels and no phrases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyoxigraph as ox
+import pytest
+
+from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.types import Document, Extraction, Relation
+from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
+from sarag_rdf.graph.ontology.schema_reader import schema_of
+
+EX = "https://example.org/"
+ONTOLOGY = """
+@prefix : <https://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:Person a owl:Class ; rdfs:label "person" . :Town a owl:Class ; rdfs:label "town" .
+:Firm a owl:Class ; rdfs:label "firm" ; skos:altLabel "brewery" .
+:Boat a owl:Class ; rdfs:label "boat" ; skos:altLabel "ship" .
+:Work a owl:Class ; rdfs:label "works" .
+:Lock a owl:Class ; rdfs:subClassOf :Work ; rdfs:label "lock" .
+:Harbour a owl:Class ; rdfs:subClassOf :Work ; rdfs:label "harbour" .
+:operatedBy a owl:ObjectProperty ; rdfs:label "operated by" ; rdfs:domain :Work ; rdfs:range :Firm .
+:operates a owl:ObjectProperty ; rdfs:label "operates" ; owl:inverseOf :operatedBy .
+:managedBy a owl:ObjectProperty ; rdfs:label "managed by" ; rdfs:domain :Work ; rdfs:range :Person .
+:launched a owl:ObjectProperty ; rdfs:label "launched" ; rdfs:domain :Firm ; rdfs:range :Boat .
+:seat a owl:ObjectProperty ; rdfs:label "headquarters" ; rdfs:domain :Firm ; rdfs:range :Town .
+:lies a owl:ObjectProperty ; rdfs:label "lies on" ; rdfs:domain :Town .
+:makers a owl:ObjectProperty ; rdfs:label "founded by" ; rdfs:domain :Firm ; rdfs:range :Person .
+:birth a owl:DatatypeProperty ; rdfs:label "date of birth" ; rdfs:domain :Person ;
+  rdfs:range xsd:date .
+:opening a owl:DatatypeProperty ; rdfs:label "opening date" ; rdfs:domain :Work ;
+  rdfs:range xsd:date .
+:built a owl:DatatypeProperty ; rdfs:label "year of construction" ; rdfs:domain :Work ;
+  rdfs:range xsd:gYear .
+:closing a owl:DatatypeProperty ; rdfs:label "closing date" ; rdfs:domain :Work ;
+  rdfs:range xsd:date .
+:launch a owl:DatatypeProperty ; rdfs:label "launched in" ; rdfs:domain :Boat ;
+  rdfs:range xsd:gYear .
+:gates a owl:DatatypeProperty ; rdfs:label "number of gates" ; rdfs:domain :Work ;
+  rdfs:range xsd:integer .
+:speed a owl:DatatypeProperty ; rdfs:label "maximum speed" ; rdfs:domain :Boat ;
+  rdfs:range xsd:integer .
+:depth a owl:DatatypeProperty ; rdfs:label "depth in m" ; rdfs:domain :Work ;
+  rdfs:range xsd:decimal .
+:span a owl:DatatypeProperty ; rdfs:label "length" ; rdfs:domain :Boat ; rdfs:range xsd:decimal .
+"""
+
+
+@pytest.fixture(scope="module")
+def extractor() -> SpacyExtractor:
+    quads = ox.parse(ONTOLOGY, format=ox.RdfFormat.TURTLE)
+    extractor = SpacyExtractor(schema=schema_of(quad.triple for quad in quads))
+    try:
+        _ = extractor.method
+    except MissingDependencyError as error:
+        pytest.skip(str(error))
+    return extractor
+
+
+def extracted(extractor: SpacyExtractor, title: str, text: str) -> Extraction:
+    document = Document("urn:d", "urn:s", title, text, 0, len(text))
+    [extraction] = extractor.extract([document])
+    assert isinstance(extraction, Extraction)
+    return extraction
+
+
+def stated(relations: Iterable[Relation]) -> set[str]:
+    """The typed relations, as "subject property object"."""
+    statements = set()
+    for relation in relations:
+        object_ = relation.value.lexical if relation.value else relation.object
+        ends = (object_, relation.subject) if relation.inverse else (relation.subject, object_)
+        if relation.predicate:
+            statements.add(f"{ends[0]} {relation.predicate.removeprefix(EX)} {ends[1]}")
+    return statements
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("Wye Lock", "Wye Lock is operated by Tarn Navigation Ltd.",
+         "Wye Lock operatedBy Tarn Navigation Ltd."),
+        ("Wye Lock", "Its operator is Tarn Navigation Ltd.",
+         "Tarn Navigation Ltd. operates Wye Lock"),
+        ("Wye Lock", "Wye Lock is a lock. Its manager is Edda Holm.",
+         "Wye Lock managedBy Edda Holm"),
+        ("Wye Lock", "Wye Lock is a lock. Its deputy manager is Edda Holm.", ""),
+        ("Edda Holm", "Edda Holm was born on 4 March 1961.", "Edda Holm birth 1961-03-04"),
+        ("Wye Lock", "Wye Lock was opened in 1887.", "Wye Lock opening 1887"),
+        ("Wye Lock", "Wye Lock was constructed in 1887.", "Wye Lock built 1887"),
+        ("Wye Lock", "Wye Lock was closed on 1 May 1950.", "Wye Lock closing 1950-05-01"),
+        ("Wye Lock", "Wye Lock has four gates.", "Wye Lock gates 4"),
+        ("Wye Lock", "Wye Lock has more than 40 gates.", ""),
+        ("Wye Lock", "The depth of Wye Lock is 3.5 m in summer.", "Wye Lock depth 3.5"),
+        ("Wye Lock", "The depth of Wye Lock is 12 feet.", ""),
+        ("Heron", "Heron is a boat. It has a maximum speed of 18 km/h.", "Heron speed 18"),
+        ("Heron", "Heron is a boat. It is 21.5 metres long.", "Heron span 21.5"),
+        ("Tarn Brewery", "Tarn Brewery is a firm. Its headquarters are in Brookham.",
+         "Tarn Brewery seat Brookham"),
+        ("Brookham", "The beer comes from Tarn Brewery, whose headquarters are in Brookham.",
+         "Tarn Brewery seat Brookham"),
+        ("Heron", "Tarn Brewery Ltd. has Heron, which Fell Yard Ltd. launched in 1931.",
+         "Heron launch 1931"),
+        ("Tarn Brewery", "It was founded by the brothers Otto Berg and Karl Berg.",
+         "Tarn Brewery makers Otto Berg; Tarn Brewery makers Karl Berg"),
+        ("Brookham", "Brookham harbour was opened in 1902. It is managed by Edda Holm.",
+         "Brookham harbour opening 1902; Brookham harbour managedBy Edda Holm"),
+    ],
+)  # fmt: skip
+def test_labels_are_enough(extractor: SpacyExtractor, title: str, text: str, expected: str) -> None:
+    assert stated(extracted(extractor, title, text).relations) == set(
+        filter(None, expected.split("; "))
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The town of Fellbeck lies on the Tarn. Its mayor is Edda Holm.", "Fellbeck"),
+        ("The boat Heron was repaired. Its owner is Edda Holm.", "Heron"),
+        ("The boat 420 was repaired. Its owner is Edda Holm.", ""),
+        ("The town was rebuilt. Its mayor is Edda Holm.", "Brookham"),
+        ("The town of Brookham was rebuilt. Its mayor is Edda Holm.", "Brookham"),
+    ],
+)
+def test_a_thing_that_is_named_with_its_kind_is_what_it_means(
+    extractor: SpacyExtractor, text: str, expected: str
+) -> None:
+    text = f"Brookham is a town. {text}"
+    relations = extracted(extractor, "Brookham", text).relations
+    owners = {relation.object for relation in relations if relation.subject == "Edda Holm"}
+    assert owners == ({expected} if expected else set())
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Edda Holm walked to Brookham harbour.", True),
+        ("Edda Holm walked to the Brookham harbour.", False),
+        ("Edda Holm walked to Brookham harbours.", False),
+        ("Edda Holm met the Brookham harbour master.", False),
+        ("Edda Holm walked to the harbour Brookham.", False),
+        ("Edda Holm likes Brookham cheese.", False),
+    ],
+)
+def test_a_name_with_the_noun_of_a_class_is_another_name(
+    extractor: SpacyExtractor, text: str, expected: bool
+) -> None:
+    names = {mention.name for mention in extracted(extractor, "Travels", text).mentions}
+    assert "Brookham" in names
+    assert ("Brookham harbour" in names) == expected
