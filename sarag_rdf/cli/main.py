@@ -42,7 +42,6 @@ _COMMANDS = {
     "trust": ("settings_files", "let the settings file of a folder set everything"),
     "validate": ("check_commands", "validate the graph against its SHACL shapes"),
     "fsck": ("check_commands", "check the consistency of a graph, and repair it"),
-    "quarantine": ("check_commands", "manage sources that do not conform to the shapes"),
     "stats": ("query_commands", "print counts of the graph's contents"),
 }
 """Name -> module, and what the command does."""
