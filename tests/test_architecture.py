@@ -78,7 +78,7 @@ ONLY_IN: dict[str, set[str]] = {
     "click": {
         *("cli", "plugins.agents", "plugins.backup", "plugins.contradictions"),
         *("plugins.demo", "plugins.evaluation", "plugins.homonyms", "plugins.induction"),
-        "plugins.link_commands",
+        *("plugins.link_commands", "plugins.quarantine", "plugins.statements"),
     },
     "rich": {"cli"},
     "httpx": {"base", "graph", "models"},

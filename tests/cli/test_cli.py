@@ -82,7 +82,7 @@ def test_commands_of_plugins_follow_those_of_the_core() -> None:
     names = command_names()
     assert len(set(names)) == len(names)
     assert set(names) >= {"index", "search", "ask", "query", "export", "serve"}
-    assert names[-3:] == ("mcp", "restore", "split")
+    assert names[-3:] == ("restore", "split", "statements")
 
 
 @pytest.mark.parametrize("command", command_names())

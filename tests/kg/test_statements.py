@@ -30,6 +30,11 @@ def kg(tmp_path: Path) -> Path:
     return folder
 
 
+def heads(folder: Path) -> set[str]:
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as graph:
+        return set(graph.ask("Who was the head of Thule?").text.split("; "))
+
+
 def test_the_least_certain_come_first_with_sentences_and_sources(kg: Path, sarag: Sarag) -> None:
     lines = sarag("statements", "--kg", kg).out.splitlines()
     assert lines == [
@@ -62,15 +67,14 @@ def test_what_is_wrong_is_not_derived_any_more_until_released(
     done = sarag("statements", "--accept", review, "--kg", kg)
     assert done.out == "1 statement put into quarantine\n"
     assert sarag("statements", "--kg", kg).out.endswith("\n2 statements\n")
-    question = ("ask", "Who was the head of Thule?", "--kg", kg)
-    assert sarag(*question).out.startswith("Ann\n")
+    assert heads(kg) == {"Ann"}
     with sarag_rdf.open(kg, embedder=HashEmbedder(), endpoint=None) as graph:  # and from elsewhere
         more = Source("Bea | was head of | Thule | head- 0.9 | 1938/", "more", "more.txt")
         graph.index([more], extractor=TermsExtractor())
-    assert sarag(*question).out.startswith("Ann\n")
+    assert heads(kg) == {"Ann"}
     assert "[review, " in sarag("quarantine", "statements", "--kg", kg).out
     assert sarag("quarantine", "statements", "--release-all", "--kg", kg).code == 0
-    assert "Bea" in sarag(*question).out.splitlines()[0]
+    assert heads(kg) == {"Ann", "Bea"}
 
 
 def test_words_that_are_no_decision_and_tables_without_any(
