@@ -127,7 +127,7 @@ BUDGETS: dict[str, int] = {
     "documents": 828,
     "extraction": 4688,
     "graph": 7486,
-    "kg": 5737,
+    "kg": 5743,
     "models": 1830,
     "retrieval": 3051,
     "server": 6636,

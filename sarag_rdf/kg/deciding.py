@@ -126,8 +126,9 @@ class Decisions:
         """Decide the classes of an entity, instead of those that follow from the documents.
 
         The entity is given by its IRI or a name, each class as one of `ENTITY_TYPES`, or by the
-        IRI, prefixed name or label in the ontologies. They replace those decided earlier. Raises
-        `UsageError` for an unknown entity or class, and for several entity types.
+        IRI, prefixed name or label in the ontologies. They replace those decided earlier, and
+        decide the entity type as well where they say it. Raises `UsageError` for an unknown entity
+        or class, and for several entity types.
         """
         if not classes:
             raise UsageError("give the class of the entity: see sarag ontology show")
@@ -140,8 +141,7 @@ class Decisions:
             decisions = [
                 Decision("class", normalized, iri, date=today(), note=note) for iri in iris
             ]
-            _replace_decisions(reader, decisions, "classes")
-            return decisions
+            return _replace_decisions(reader, decisions, "classes")
 
     # By review
 
@@ -316,13 +316,19 @@ def _stating(reader: GraphReader) -> int:
     return sum(quad.predicate in STATING for quad in quads)
 
 
-def _replace_decisions(reader: GraphReader, decisions: Sequence[Decision], about: Subject) -> None:
-    """Record decisions about classes or phrases, instead of earlier ones about the same."""
+def _replace_decisions(
+    reader: GraphReader, decisions: Sequence[Decision], about: Subject
+) -> Sequence[Decision]:
+    """Record decisions about classes or phrases, instead of earlier ones about the same.
+
+    Returns them with the types that follow.
+    """
     if about == "classes":
         decisions = [*decisions, *_types(reader, decisions)]
     decided = {(decision.name, decision.ends) for decision in decisions}
     earlier = (d for d in read_decisions(reader) if d.kind in SUBJECTS[about])
     record_decisions(reader, decisions, [d for d in earlier if (d.name, d.ends) in decided])
+    return decisions
 
 
 def _types(reader: GraphReader, decisions: Iterable[Decision]) -> Iterator[Decision]:
