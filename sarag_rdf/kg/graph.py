@@ -571,8 +571,8 @@ class KnowledgeGraph:
     ) -> Extractor:
         """The extractor of that name with options; an object as it is.
 
-        It follows `schema`, by default that of the graph's ontologies except the packaged one,
-        which is the default of extractors.
+        It follows `schema`, by default that of the graph's ontologies; without any but the packaged
+        one, it has its own default.
         """
         if not isinstance(extractor, str | Options):
             return extractor

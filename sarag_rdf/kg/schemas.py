@@ -194,11 +194,10 @@ class Ontologies:
             return schema_in_force(snapshot.own, added)
 
     def own_schema(self) -> Schema | None:
-        """The schema of the ontologies but the packaged one; None if there are no others."""
+        """The schema of the stored ontologies; None if there are none but the packaged one."""
         with self._session.read(missing_ok=True) as snapshot:
-            own = snapshot.own
-            names = [each.name for each in stored_ontologies(own) if each.name != PACKAGED]
-            return schema_of(ontology_triples(own, names)) if names else None
+            names = {each.name for each in stored_ontologies(snapshot.own)}
+            return schema_in_force(snapshot.own) if names - {PACKAGED} else None
 
     def use(self, *names: str, over: str = DOCUMENTS) -> SchemaUse:
         """How the classes and properties of these ontologies, or of all in force, are used.

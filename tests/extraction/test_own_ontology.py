@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 import pyoxigraph as ox
 import pytest
 
+import sarag_rdf
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import Document, Extraction, Relation
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
 from sarag_rdf.graph.ontology.schema_reader import schema_of
+from sarag_rdf.plugins.statements import made_statements
+from sarag_rdf.testing.fakes import HashEmbedder
 
 EX = "https://example.org/"
 ONTOLOGY = """
@@ -154,3 +158,21 @@ def test_a_name_with_the_noun_of_a_class_is_another_name(
     names = {mention.name for mention in extracted(extractor, "Travels", text).mentions}
     assert "Brookham" in names
     assert ("Brookham harbour" in names) == expected
+
+
+def test_the_packaged_ontology_is_followed_beside_another_one(tmp_path: Path) -> None:
+    (tmp_path / "yard.ttl").write_text("""
+        @prefix : <https://yard.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        :mooredAt a owl:ObjectProperty ; rdfs:label "moored at" .
+    """)
+    text = "Ada Brook was born in Ulm. The Kestrel is moored at East Quay."
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        assert kg.ontologies.own_schema() is None
+        kg.ontologies.add("common")
+        assert kg.ontologies.own_schema() is None
+        kg.ontologies.add(tmp_path / "yard.ttl")
+        kg.index([sarag_rdf.Source(text)], extractor="spacy")
+        with kg.session.read() as snapshot:
+            stated = made_statements(snapshot.own, kg.ontologies.schema())
+    assert {each.label for each in stated} >= {"place of birth", "moored at"}

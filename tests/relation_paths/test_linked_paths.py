@@ -185,7 +185,7 @@ def test_kinds_that_may_be_asked_for(asked: str, of: tuple[str, ...], *, is_so: 
 
 
 def test_unknown_kinds_answer_who_where_no_kind_is_of_persons() -> None:
-    assert may_answer("person", ["depot"], ["depot", "town"])
+    assert may_answer("person", ["widget"], ["widget", "town"])
 
 
 YARD = """

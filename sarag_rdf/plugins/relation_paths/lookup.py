@@ -109,7 +109,9 @@ _SPECIFIC: Final = frozenset(
     "first second third last".split()
 )
 """Words that say more than properties for parents, children, siblings and others."""
-_MAKING: Final = "direct produce write compose perform paint design edit publish star"
+_MAKING: Final = (
+    "direct produce write compose perform paint design edit publish star build construct"
+)
 """Words that say more than a property for all who made something."""
 _QUOTED: Final = 6
 """Statements that are quoted with an answer, at most."""
