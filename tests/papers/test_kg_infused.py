@@ -110,9 +110,9 @@ def test_all_stages(opened: KnowledgeGraph) -> None:
     assert offered == [
         "- Orbis | seat | Ulm",
         "1. Ulm | mayor | Orbis",
-        "2. Ulm | lies On | Danube",
+        "2. Ulm | lies on | Danube",
     ]
-    assert "- Orbis | seat | Ulm\n- Ulm | lies On | Danube\n" in summary
+    assert "- Orbis | seat | Ulm\n- Ulm | lies on | Danube\n" in summary
     assert "Orbis has its seat in Ulm, which lies on the Danube.\n" in expansion
     assert "Ulm lies on the Danube. The Danube flows to Tulcea." in note
     assert NOTE["note"] in better
@@ -335,7 +335,7 @@ def test_an_endpoint_has_facts(
         answer = asked(kg, llm, ONE)
     assert [s.statement.text for s in answer.activations[0].selections] == [
         "Orbis seat Ulm",
-        "Ulm lies On Danube",
+        "Ulm lies on Danube",
     ]
     documents = [e.document.iri for e in answer.evidence[0].context.excerpts.values()]
     assert not any(iri.startswith(E) for iri in documents)
