@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -16,6 +16,8 @@ from urllib.parse import unquote
 import click
 import pyoxigraph as ox
 
+from sarag_rdf.base.errors import UsageError
+from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.tabular import TableRow, delimiter_for, parse_rows, read_table, write_table
 from sarag_rdf.base.vocab import iri, text_of
 from sarag_rdf.building.decision_records import Decision
@@ -120,6 +122,36 @@ def table(statements: Iterable[MadeStatement], delimiter: str = "\t") -> str:
     return write_table(_COLUMNS, rows, delimiter)
 
 
+def _with_inverses(
+    reader: GraphReader, schema: Schema, decisions: Sequence[Decision]
+) -> list[Decision]:
+    """The decisions, and the same about the statements of inverse properties.
+
+    Raises `UsageError` for a statement that no document makes.
+    """
+    inverses = defaultdict[str, set[str]](set)
+    for own in schema.properties.values():
+        if own.inverse:
+            inverses[own.iri].add(own.inverse)
+            inverses[own.inverse].add(own.iri)
+    objects = {d.qualifier[1:-1] for d in decisions if d.qualifier.startswith("<")}
+    made = made_statements(reader, schema, objects | {d.name for d in decisions})
+    known = {(each.entity, each.property, each.object) for each in made}
+    rejected = []
+    for decision in decisions:
+        subject, property_, object_ = decision.name, decision.other, decision.qualifier
+        if (subject, property_, object_) not in known:
+            raise UsageError(f"no document states {' '.join((subject, property_, object_))}")
+        turned = ((object_[1:-1], inverse, f"<{subject}>") for inverse in inverses[property_])
+        rejected.append(decision)
+        rejected += [
+            replace(decision, name=s, other=p, qualifier=o)
+            for s, p, o in turned
+            if (s, p, o) in known
+        ]
+    return rejected
+
+
 def decision_of(row: TableRow) -> Decision | None:
     """The statement of a row in quarantine; None if it is right, or not decided.
 
@@ -131,6 +163,10 @@ def decision_of(row: TableRow) -> Decision | None:
     if word != "wrong":
         raise ValueError(
             f"column decision: '{row['decision']}' is not a decision: write wrong, right or nothing"
+        )
+    if not (is_iri(row["entity"]) and is_iri(row["property"])):
+        raise ValueError(
+            "columns entity and property: give their IRIs, as in the table of --review"
         )
     return Decision(
         "quarantined", row["entity"], row["property"], row["object"],
@@ -161,6 +197,7 @@ def command(names: Sequence[str], properties: Sequence[str], **options: Any) -> 
             rows = read_table(path, _NEEDED)
             decisions = [each for each in parse_rows(path, rows, decision_of) if each is not None]
             with kg.session.write(create=False) as reader:
+                decisions = _with_inverses(reader, schema_in_force(reader), decisions)
                 record_decisions(reader, decisions)
             hint = "" if decisions else ": write wrong in the column decision"
             line = f"{counted(len(decisions), 'statement')} put into quarantine{hint}"
@@ -169,8 +206,11 @@ def command(names: Sequence[str], properties: Sequence[str], **options: Any) -> 
             reader = snapshot.own
             schema = schema_in_force(reader)
             of = TermNames("property", schema.properties)
-            entities = [find_entity(reader, name) for name in names]
-            statements = made_statements(reader, schema, entities, map(of.resolve, properties))
+            entities = {find_entity(reader, name) for name in names}
+            statements = made_statements(reader, schema, properties=map(of.resolve, properties))
+    if names:
+        things = {f"<{entity}>" for entity in entities}
+        statements = [s for s in statements if s.entity in entities or s.object in things]
     if options["below"] is not None:
         statements = [each for each in statements if each.confidence < options["below"]]
     if options["review"] is not None:

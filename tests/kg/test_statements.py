@@ -51,7 +51,7 @@ def test_the_least_certain_come_first_with_sentences_and_sources(kg: Path, sarag
     assert one["texts"] == ["Thule had its start in 1901", "Thule was founded in 1901"]
     assert sarag("statements", "--below", "0.7", "--kg", kg).out.endswith("\n1 statement\n")
     assert sarag("statements", "Thule", "--kg", kg).out.endswith("\n3 statements\n")
-    assert sarag("statements", "Ann", "--kg", kg).out == "0 statements\n"
+    assert sarag("statements", "Ann", "--kg", kg).out.startswith("Thule | head | Ann  0.90\n")
     sarag("statements", "Nobody", "--kg", kg).fails(2, "no entity is named 'Nobody'")
     sarag("statements", "--property", "flies", "--kg", kg).fails(2, "no such property: 'flies'")
 
@@ -91,3 +91,30 @@ def test_words_that_are_no_decision_and_tables_without_any(
         1, "row 4, column decision: 'perhaps'"
     )
     assert sarag("statements", "--kg", kg).out.endswith("\n3 statements\n")
+    rows[2] |= {"decision": "wrong", "entity": "foo bar"}
+    review.write_text(write_table(list(rows[0]), rows))
+    sarag("statements", "--accept", review, "--kg", kg).fails(1, "row 4, columns entity and prop")
+    rows[2]["entity"] = "https://example.org/kg/entity/nobody"
+    review.write_text(write_table(list(rows[0]), rows))
+    sarag("statements", "--accept", review, "--kg", kg).fails(2, "no document states https://exam")
+
+
+def test_the_inverse_of_what_is_wrong_is_rejected_as_well(tmp_path: Path, sarag: Sarag) -> None:
+    (tmp_path / "clubs.ttl").write_text("""
+        @prefix c: <https://w3id.org/sarag/common#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        c:head a owl:ObjectProperty ; rdfs:label "head" ; owl:inverseOf c:leads .
+        c:leads a owl:ObjectProperty ; rdfs:label "leads" .
+    """)
+    text = "Ann | leads | Thule | leads 0.9 |\n\nThule | has the head | Ann | head 0.9 |"
+    folder = tmp_path / "kg"
+    with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as graph:
+        graph.ontologies.add(tmp_path / "clubs.ttl")
+        graph.index([Source(text, "clubs", "clubs.txt")], extractor=TermsExtractor())
+    review = tmp_path / "review.tsv"
+    sarag("statements", "--property", "leads", "--review", review, "--kg", folder)
+    rows = [dict(row.cells) | {"decision": "wrong"} for row in read_table(review, ())]
+    review.write_text(write_table(list(rows[0]), rows))
+    done = sarag("statements", "--accept", review, "--kg", folder)
+    assert done.out == "2 statements put into quarantine\n"
+    assert sarag("statements", "--kg", folder).out == "0 statements\n"

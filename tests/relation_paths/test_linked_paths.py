@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.base.vocab import OWL, SKOS
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.plugins.relation_paths.asked_kinds import may_answer
+from sarag_rdf.plugins.relation_paths.asked_kinds import is_no_agent, is_other_agent, may_end
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.building.test_joined import link
@@ -167,25 +166,32 @@ def test_identities_are_closed_and_called_by_imported_items(folder: Path) -> Non
         ]
 
 
-def kinds() -> Iterator[tuple[str, tuple[str, ...], bool]]:
-    yield from (("person", (kind,), True) for kind in ("driver", "train operator", "agent", "firm"))
-    yield from (("person", (kind,), False) for kind in ("train", "bridge", "town", "depot"))
-    yield "person", ("depot", "authority"), True
-    yield from (("year", (kind,), False) for kind in ("station", "depot", "driver"))
-    yield "year", ("opening year",), True
-    yield from (("place", (kind,), True) for kind in ("town", "depot", "museum", "bridge"))
-    yield "place", ("train driver",), False
-    yield from ((asked, (), True) for asked in ("person", "year", "place"))
-    yield "height", ("driver",), True
+@pytest.mark.parametrize(
+    ("kinds", "is_so"),
+    [
+        (("town", "river"), True),
+        (("train", "gadget"), True),
+        (("gadget", "family"), False),
+        (("train", "person"), False),
+        (("railway company",), False),
+        ((), False),
+    ],
+)
+def test_what_is_known_to_be_no_person_and_no_organization(
+    kinds: tuple[str, ...], *, is_so: bool
+) -> None:
+    assert is_no_agent(kinds) == is_so
 
 
-@pytest.mark.parametrize(("asked", "of", "is_so"), list(kinds()))
-def test_kinds_that_may_be_asked_for(asked: str, of: tuple[str, ...], *, is_so: bool) -> None:
-    assert may_answer(asked, of, ["depot", "person"]) == is_so
-
-
-def test_unknown_kinds_answer_who_where_no_kind_is_of_persons() -> None:
-    assert may_answer("person", ["widget"], ["widget", "town"])
+def test_kinds_at_the_ends_of_paths() -> None:
+    assert may_end("year", "opening year")
+    assert not may_end("year", "station")
+    assert may_end("place", "gadget")
+    assert not may_end("place", "person")
+    assert may_end("person", "horse")  # of others with them it may be a person
+    assert is_other_agent("company", ["person"])
+    assert not is_other_agent("company", ["gadget"])
+    assert not is_other_agent("gadget", ["person"])
 
 
 YARD = """
@@ -239,6 +245,10 @@ YARD = """
         ("Is Ara owned by Rook or Wren?", ""),
         ("Is Ara longer than Bee?", ""),
         ("Is Ara moored at East Quay?", "yes"),
+        ("Is East Quay moored at Ara?", ""),
+        ("Is Rook owned by Ara?", ""),
+        ("Could Rook own Ara?", ""),
+        ("How many quays have received Ara?", ""),
         ("Is Ara moored near East Quay?", ""),
     ],
 )

@@ -42,7 +42,7 @@ from sarag_rdf.graph.valid_time import (
     stated_times,
     timed,
 )
-from sarag_rdf.plugins.relation_paths.asked_kinds import is_other_agent, may_answer
+from sarag_rdf.plugins.relation_paths.asked_kinds import is_no_agent, is_other_agent
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_model import (
     MOST_HOPS,
@@ -53,7 +53,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     packaged_model,
     packaged_phrases,
 )
-from sarag_rdf.plugins.relation_paths.path_words import said_words, stem_of
+from sarag_rdf.plugins.relation_paths.path_words import Asking, said_words, stem_of
 from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Stated, Topic, Triple, walks
 from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.context import measured
@@ -70,16 +70,19 @@ _WHICH: Final = re.compile(
 """A question for a kind of thing, in a word."""
 _HOW_MANY: Final = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _HAVING: Final = re.compile(
-    r"\bhow many (\w+(?: \w+)?) (?:(?:has|have|had) (.+?)|(?:do|does|did) (.+?) have)\W*$",
-    re.IGNORECASE,
+    r"\b[Hh]ow many (\w+(?: \w+)?) "
+    r"(?:(?:has|have|had) ((?:the |an? )?[\[\"]?[A-Z\d].*?)|(?:do|does|did) (.+?) have)\W*$"
 )
 """A question that a property such as "number of seats" may answer."""
 _COUNTED: Final = 10
 """Names of things that were counted which are given, at most."""
 _NOT_CONFIRMED: Final = re.compile(
-    r"\b(?:not|never|no|only|or|both|either|neither|always|first|last)\b|n['\u2019]t\b",
+    r"\b(?:not|never|no|only|or|both|either|neither|always|first|last|former)\b|n['\u2019]t\b"
+    r"|\b(?:can|could|may|might|must|shall|should|will|would)\b",
     re.IGNORECASE,
 )
+_NOUN: Final = re.compile(r"\b(?:the|an?) [a-z]")
+"""In a question for yes or no: "is X the owner of Y", and not "does X own Y"."""
 _TWO: Final = 2
 """Things that a question for yes or no names."""
 _LABEL: Final = 3
@@ -103,6 +106,14 @@ _NOW: Final = re.compile(
 )
 _PAST: Final = re.compile(r"\b(?:was|were|did|had|have|been)\b", re.IGNORECASE)
 """Who asks in the present tense asks for what has not ended: "is", and not "is known to have"."""
+_PLURAL: Final = re.compile(r"\s*(?:which|what|how many)\b", re.IGNORECASE)
+_PAST_FORM: Final = re.compile(
+    r"\b(?:\w+ed|became|began|bought|bore|brought|built|came|chose|drew|fell|flew|fought|found|gave|"
+    r"got|grew|held|kept|knew|laid|led|left|lost|made|met|paid|ran|rose|said|sang|sat|saw|sent|sold|"
+    r"spoke|stood|taught|took|told|went|won|wore|wrote)\b",
+    re.IGNORECASE,
+)
+"""A past tense, without which a question for several is in the present: "which firms operate"."""
 _WORD: Final = re.compile(r"\w+")
 _SPECIFIC: Final = frozenset(
     "father mother son daughter brother sister grandfather grandmother grandson granddaughter "
@@ -136,7 +147,8 @@ def lookup(view: GraphView, query: Query) -> Found | None:
         kind, *of_either = having.groups()
         of = "".join(filter(None, of_either))
         number = _found(view, query, f"what is the number of {kind} of {of}", most_hops=1)
-        return number or _found(view, query, f"what are the {kind} of {of}", is_count=True)
+        things = f"what are the {kind} of {of}"
+        return number or _found(view, query, things, is_count=True, most_hops=1)
     found = _found(view, query, query.text)
     which, many = _WHICH.search(query.text), _HOW_MANY.search(query.text)
     if found is None and (asked := which or many) and asked[1] not in packaged_model().not_asked:
@@ -147,17 +159,37 @@ def lookup(view: GraphView, query: Query) -> Found | None:
 
 
 def _confirmed(view: GraphView, query: Query) -> Found | None:
-    """Yes, if one of the two things that are named is what is said of the other."""
+    """Yes, if one of the two things that are named is what is said of the other.
+
+    What would be said of them the other way round as well is not said clearly enough.
+    """
     text = query.text
-    spans = named_spans(view.names, text, ProperNames(view))
+    spans = sorted(named_spans(view.names, text, ProperNames(view)))
     if len(spans) != _TWO or _NOT_CONFIRMED.search(text):
         return None
-    for (begin, end), entities in spans:
+    ((begin, end), _), ((after, last), _) = spans
+    turned = f"{text[:begin]}{text[after:last]}{text[end:after]}{text[begin:end]}{text[last:]}"
+    found = _said(view, query, text)
+    return None if found and _said(view, query, turned) else found
+
+
+def _said(view: GraphView, query: Query, text: str) -> Found | None:
+    """Yes, if a path of one property from one of two names says it, and ends at the other."""
+    for (begin, end), entities in named_spans(view.names, text, ProperNames(view)):
         is_one = frozenset(view.derived(Identities).every(entities))
-        if found := _found(view, query, f"{text[:begin]} {text[end:]}", among=is_one):
+        rest = f"{text[:begin]} {text[end:]}"
+        if found := _found(view, query, rest, among=is_one, most_hops=1):
             names = "; ".join(found.names)
             return replace(found, names=("yes",), meaning=f"{names}: {found.meaning}")
     return None
+
+
+def _is_directed(search: PathSearch, asking: Asking, hop: Hop) -> bool:
+    """Whether a hop is said by the verb of a question in its direction, or by a noun."""
+    said = search.model.words_for(search.index.schema, hop)
+    is_noun = _NOUN.search(f"{asking.before} {asking.after}") is not None
+    needed = [word for word in asking.words(search.model.content) if word.is_needed]
+    return all(not said.isdisjoint(w.forms if is_noun else w.forms[-1:]) for w in needed)
 
 
 def _kind_asked(view: GraphView, text: str) -> str:
@@ -181,6 +213,22 @@ def _unnamed(view: GraphView, question: str) -> str | None:
         return MARKED.sub("", question)
     [((begin, end), _)] = spans
     return f"{text[:begin]} {text[end:]}"
+
+
+def _masked(view: GraphView, question: str) -> str:
+    """A question without names, as their words say nothing of the time."""
+    text = MARKED.sub(r"\1", question)
+    for (begin, end), _ in sorted(named_spans(view.names, text, ProperNames(view)), reverse=True):
+        text = f"{text[:begin]} {text[end:]}"
+    return text
+
+
+def is_present_tense(question: str) -> bool:
+    """Whether a question, without names, asks for what has not ended."""
+    if _PAST.search(question):
+        return False
+    is_plural = _PLURAL.match(question) and not _PAST_FORM.search(question)
+    return bool(_NOW.search(question) or is_plural)
 
 
 def _searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
@@ -242,11 +290,15 @@ def _found(
         others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
         same = (search.follow_hops(topic, hops) for topic in others)
         alike = (replace(p, score=best.score, probability=best.probability) for p in same)
-        masked = topics[0].question
-        chosen, stated = holding(search, query, [best, *alike], masked)
-        chosen = _as_asked(search, masked, chosen, stated)
+        is_now = is_present_tense(_masked(view, query.text))
+        chosen, stated = holding(search, query, [best, *alike], is_now=is_now)
+        chosen = _as_asked(search, topics[0].question, chosen, stated)
         if among:
-            chosen = [*_ending_at(chosen, among)]
+            is_said = any(_is_directed(search, topic.asking, hops[0]) for topic in topics)
+            chosen = [*_ending_at(chosen, among)] if is_said else []
+        known = _kinds(search, (a.iri for path in chosen for a in path.answers if a.iri))
+        if is_count and any(a.iri not in known for path in chosen for a in path.answers):
+            return None  # it may be of the kind that is counted, or not
         if chosen := _of_kind(search, topics[0].asking.before, kind, chosen):
             found = looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
             return _counted(search, chosen, found) if is_count else found
@@ -270,16 +322,16 @@ def _counted(search: PathSearch, paths: Sequence[RelationPath], found: Found) ->
 
 
 def holding(
-    search: PathSearch, query: Query, paths: Sequence[RelationPath], question: str
+    search: PathSearch, query: Query, paths: Sequence[RelationPath], *, is_now: bool
 ) -> tuple[list[RelationPath], dict[Triple, Stated]]:
     """The paths with the answers that hold when asked for, and who states them most certainly.
 
-    That is at the time of the query, or else now, if the question is in the present tense; at any
-    time otherwise. Its name is masked, as words of a name say nothing of that.
+    That is at the time of the query, or else now, with `is_now`; at any time otherwise. What a
+    document says of the time of a statement holds for the same one of an imported graph.
     """
-    view = search.view
+    view, one = search.view, search.identities.one
     absent = view.absent(query)
-    if not query.at and _NOW.search(question) and not _PAST.search(question):
+    if not query.at and is_now:
         absent |= view.derived(_ended, today())
     made = search.statements(paths)
     present = {
@@ -287,11 +339,14 @@ def holding(
         for triple, several in made.items()
     }
     undated = _undated(search, paths, present) if query.at else frozenset()
+    over = {(one(s), p, one(o)) for (s, p, o), several in present.items() if not several}
 
     def is_present(triple: Triple) -> bool:
-        if triple in undated:
-            return False
-        return present[triple] != [] if triple in made else statement_iri(*triple) not in absent
+        subject, property_, object_ = triple
+        if triple in made:
+            return bool(present[triple]) and triple not in undated
+        is_over = triple in undated or (one(subject), property_, one(object_)) in over
+        return not is_over and statement_iri(*triple) not in absent
 
     chosen = []
     for path in paths:
@@ -347,8 +402,8 @@ def _of_kind(
         right = classes.instances(iris, named) if named else set()
         kinds = _kinds(search, iris)
         if not asked.isdisjoint(("who", "whom")):
-            others = search.index.schema.kinds.values()
-            wrong |= {iri for iri, own in kinds.items() if not may_answer("person", own, others)}
+            things = {iri for iri, own in kinds.items() if is_no_agent(own)}
+            wrong |= things if things == iris else set()  # a robot may be among the crew
         if which := _WHICH.search(question):
             wrong |= {iri for iri, own in kinds.items() if is_other_agent(which[1], own)}
         if kind:

@@ -13,7 +13,7 @@ from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
 from sarag_rdf.base.prompts import Prompts, object_of, one_of
 from sarag_rdf.base.types import Answer, RelationPath
-from sarag_rdf.plugins.relation_paths.lookup import holding, looked_up
+from sarag_rdf.plugins.relation_paths.lookup import holding, is_present_tense, looked_up
 from sarag_rdf.plugins.relation_paths.paths import LEAST, Paths, PathSearch
 
 PROMPTS: Final = Prompts(Path(__file__).with_name("prompts"))
@@ -70,7 +70,7 @@ class PathChoice(ReasonerStrategy):
         topics, relation_paths = retriever.find(talk.query.text)
         followed = [path for path in relation_paths if path.answers]
         masked = topics[0].question if topics else ""
-        paths, stated = holding(retriever, talk.query, followed, masked)
+        paths, stated = holding(retriever, talk.query, followed, is_now=is_present_tense(masked))
         if not paths:
             problem = retriever.problem(topics, relation_paths)
             talk.say("note", "paths", {"paths": [], "chosen": 0, "problem": problem})

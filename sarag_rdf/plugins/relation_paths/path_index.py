@@ -24,7 +24,7 @@ from sarag_rdf.base.words import family_of
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
-from sarag_rdf.plugins.relation_paths.asked_kinds import may_answer
+from sarag_rdf.plugins.relation_paths.asked_kinds import may_end
 from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
     FORM,
@@ -194,10 +194,9 @@ class PathIndex:
         """
         kinds, schema = VALUE_KINDS.union(self._model.question_words.values()), self.schema
         if asked in kinds:
-            known, others = schema.kinds.get, {*schema.kinds.values()}
-            ends = [known(hop.end, asked) for hop in schema.hops]
+            ends = [schema.kinds.get(hop.end, asked) for hop in schema.hops]
             fits = {
-                kind: kind == asked or (kind not in kinds and may_answer(asked, [kind], others))
+                kind: kind == asked or (kind not in kinds and may_end(asked, kind))
                 for kind in {*ends}
             }
             return np.array([fits[kind] for kind in ends], bool)
