@@ -101,7 +101,8 @@ def test_words_that_are_no_decision_and_tables_without_any(
 
 def test_the_inverse_of_what_is_wrong_is_rejected_as_well(tmp_path: Path, sarag: Sarag) -> None:
     (tmp_path / "clubs.ttl").write_text("""
-        @prefix c: <https://w3id.org/sarag/common#> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        @prefix c: <https://w3id.org/sarag/common#> .
+        @prefix owl: <http://www.w3.org/2002/07/owl#> .
         @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
         c:head a owl:ObjectProperty ; rdfs:label "head" ; owl:inverseOf c:leads .
         c:leads a owl:ObjectProperty ; rdfs:label "leads" .

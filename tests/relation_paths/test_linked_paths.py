@@ -7,15 +7,19 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.base.vocab import OWL, SKOS
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.relation_paths.asked_kinds import is_no_agent, is_other_agent, may_end
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.building.test_joined import link
 from tests.relation_paths.test_paths import COMMON, TermsExtractor
+from tests.remote.sample import export_nquads
+from tests.servers import Server
 
 CLUBS = f"""
     @prefix : <https://clubs.example/> . @prefix c: <{COMMON}> .
@@ -285,3 +289,18 @@ def test_what_was_found_by_a_linked_name_is_as_probable(folder: Path) -> None:
     answer = ask(folder, "Which clerks are the employees of Thule?")
     assert answer.text == "Dora"
     assert answer.confidence is not None and answer.confidence > 0.8
+
+
+@pytest.mark.parametrize("server", ["oxigraph", "virtuoso"])
+def test_a_link_is_crossed_behind_an_endpoint(
+    request: pytest.FixtureRequest, server: str, folder: Path
+) -> None:
+    """What is asked of an endpoint is SPARQL that others read as well."""
+    place: Server = request.getfixturevalue(server)
+    place.clear()
+    store = OxigraphStore.open(folder / "store")
+    place.load(export_nquads(store))
+    store.close()
+    endpoint = SparqlEndpoint(place.query_url)
+    with sarag_rdf.open(endpoint, embedder=HashEmbedder(), endpoint=None) as kg:
+        assert kg.ask("Where is the headquarters of the employer of Ann?").text == "Moss"
