@@ -140,6 +140,22 @@ def test_of_one_value_at_a_time_the_one_with_a_time_is_chosen(folder: Path, tmp_
     assert "disagree" not in both.reasoning
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Was Bea the head of Vinland?", "yes"),
+        ("Is Bea the head of Vinland?", ""),
+        ("Was Vinland the head of Bea?", ""),
+        ("Is Dora the head of Thule?", "yes"),
+        ("Is Ann employed by Thule?", "yes"),
+        ("Was Ann the head of Vinland?", ""),
+    ],
+)
+def test_yes_has_a_time_and_a_direction(folder: Path, question: str, text: str) -> None:
+    answer = ask(folder, question)
+    assert (answer.text if answer.outcome == "answered" else "") == text
+
+
 def test_inverse_properties_say_the_same(tmp_path: Path) -> None:
     (tmp_path / "yard.ttl").write_text("""
         @prefix : <https://yard.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .

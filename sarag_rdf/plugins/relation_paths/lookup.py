@@ -295,7 +295,8 @@ def _found(
         chosen = _as_asked(search, topics[0].question, chosen, stated)
         if among:
             is_said = any(_is_directed(search, topic.asking, hops[0]) for topic in topics)
-            chosen = [*_ending_at(chosen, among)] if is_said else []
+            past = {t for t, each in stated.items() if is_now and _PAST.search(each.text)}
+            chosen = [*_ending_at(chosen, among, past)] if is_said else []
         known = _kinds(search, (a.iri for path in chosen for a in path.answers if a.iri))
         if is_count and any(a.iri not in known for path in chosen for a in path.answers):
             return None  # it may be of the kind that is counted, or not
@@ -305,9 +306,14 @@ def _found(
     return None
 
 
-def _ending_at(paths: Iterable[RelationPath], among: frozenset[str]) -> Iterator[RelationPath]:
+def _ending_at(
+    paths: Iterable[RelationPath], among: frozenset[str], past: set[Triple]
+) -> Iterator[RelationPath]:
+    """The paths with the answers among these that need no statement in the past tense."""
     for path in paths:
-        if answers := tuple(answer for answer in path.answers if answer.iri in among):
+        pairs = zip(path.answers, walks(path), strict=True)
+        answers = tuple(a for a, walk in pairs if a.iri in among and past.isdisjoint(walk))
+        if answers:
             yield replace(path, answers=answers)
 
 
