@@ -50,6 +50,7 @@ _YOUNGEST = 18
 _DENIALS = english("phrases", "denials")
 _INEXACT = english("phrases", "inexact")
 _QUALIFIED = english("phrases", "qualified")
+_GRADED = english("phrases", "graded")
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
 """Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
 
@@ -315,7 +316,8 @@ class _Walk:
     def _apposition(self, noun: Token) -> Iterator[Clause]:
         """As in "Warsaw, the capital of Poland"; "Marc Seguin, an engineer"; "Paris, France"."""
         outer, inner = self._span(noun.head), self._span(noun)
-        if outer is None or outer.is_date:
+        is_denied = noun.doc[noun.left_edge.i - 1].lower_ in _DENIALS  # "X, no longer the owner"
+        if outer is None or outer.is_date or is_denied or not _is_fact(noun):
             return
         is_ = Word("is")
         if inner is None:
@@ -539,9 +541,9 @@ def _text(token: Token) -> str:
 
 def _noun(noun: Token) -> Words:
     """A noun with its articles and modifiers, which are optional but in "deputy director"."""
+    firm = _QUALIFIED if noun.lower_ not in _GRADED else ()
     lefts = (left for left in noun.lefts if left.dep_ in _NOUN_WORDS)
-    modifiers = (Word(_text(left), left.lower_ not in _QUALIFIED) for left in lefts)
-    return (*modifiers, Word(_text(noun)))
+    return (*(Word(_text(left), left.lower_ not in firm) for left in lefts), Word(_text(noun)))
 
 
 def _noun_texts(noun: Token) -> Sequence[str]:

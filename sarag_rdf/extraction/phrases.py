@@ -237,8 +237,7 @@ class PhraseMatcher:
         for pattern in _patterns_of(property_):
             yield replace(pattern, is_packaged=property_.iri.startswith(COMMON))
         names, is_literal = (property_.label, *property_.alternatives), property_.is_literal
-        dates = (name.replace("year", "date") for name in names)
-        named = (common_property(name, is_literal=is_literal) for name in dates)
+        named = (common_property(n.replace("year", "date"), is_literal=is_literal) for n in names)
         known = next(filter(None, named), property_)
         if known.iri in self.schema.properties:
             return
@@ -449,8 +448,7 @@ def _value_phrases(label: str, kind: RangeKind) -> Iterator[tuple[str, ...]]:
         noun = stems_of(bare.removeprefix("number of "))
         yield from (("have", *noun), ("have", *noun, "of"), (COPULA, *noun))
     if kind == "date" and (event := _EVENT.fullmatch(bare)):
-        nouns = (event[1].removesuffix(ending) for ending in ("ion", "tion", "ation"))
-        roots = {stem(event[1]), *nouns}
+        roots = {stem(event[1]), *map(event[1].removesuffix, ("ion", "tion", "ation"))}
         for root in roots.union(*(_SAME_EVENT.get(root, ()) for root in roots)):
             yield from (("be", root, "in"), ("be", root, "on"))
 

@@ -118,6 +118,8 @@ def stated(relations: Iterable[Relation]) -> set[str]:
          "Brookham harbour opening 1902; Brookham harbour managedBy Edda Holm"),
         ("Wye Lock", "The depth of the harbour of Wye Lock is 9 m.", ""),
         ("Wye Lock", "The depth of the manager of Wye Lock is 2 m.", ""),
+        ("Wye Lock", "Edda Holm, the manager of Wye Lock, is ill.", "Wye Lock managedBy Edda Holm"),
+        ("Wye Lock", "Edda Holm, no longer the manager of Wye Lock, is ill.", ""),
         ("Ruland", "Ruland grew. The capital of Ruland is Dresk.", "Ruland capital Dresk"),
         ("Ruland", "Ruland grew. The former capital of Ruland is Dresk.", ""),
         ("Ruland", "Ruland grew. Its former capital Dresk did not.", ""),
