@@ -125,7 +125,7 @@ BUDGETS: dict[str, int] = {
     "building": 4688,
     "cli": 2963,
     "documents": 828,
-    "extraction": 4688,
+    "extraction": 4713,
     "graph": 7486,
     "kg": 5742,
     "models": 1830,

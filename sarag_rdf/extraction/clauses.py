@@ -18,8 +18,9 @@ from sarag_rdf.base.types import Relation
 from sarag_rdf.extraction.coreference import CoreferenceResult
 from sarag_rdf.extraction.entity_typing import SUBJECTS
 from sarag_rdf.extraction.mentions import MentionSpan
+from sarag_rdf.extraction.names import english
 from sarag_rdf.extraction.periods import ALWAYS, Period, find_periods
-from sarag_rdf.extraction.phrases import NAME, Argument, Word
+from sarag_rdf.extraction.phrases import NAME, Argument, Word, stem
 from sarag_rdf.extraction.text_values import parse_value
 
 CONFIDENCE: dict[str, float] = {
@@ -46,9 +47,10 @@ _MAX_NOUNS = 3
 _MAX_VERBS = 4
 _YOUNGEST = 18
 """The least age at which two years in brackets are taken for those of birth and death."""
-_BE = ("is", "are", "was", "were")
-_INEXACT = frozenset({"than", "least", "most", "over", "under", "nearly", "almost", "to"})
-"""Words before a number that is a bound: "more than forty"."""
+_DENIALS = english("phrases", "denials")
+_INEXACT = english("phrases", "inexact")
+_QUALIFIED = english("phrases", "qualified")
+_GRADED = english("phrases", "graded")
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
 """Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
 
@@ -164,7 +166,7 @@ class _Walk:
                 if is_relative and token in self._periods.get(verb.i, ALWAYS).tokens:
                     continue  # the time of what was done, not of who did it
                 yield Clause(rule, subject, argument_words, argument, token, is_fact)
-        if not subjects and (is_copula or verb.lower_ in _BE):
+        if not subjects and (is_copula or stem(verb.lower_) == "be"):
             yield from self._inverted(verb, words, is_fact)
         for child in _objects(verb) if is_fact and not is_passive else ():
             for name in self._names(child):
@@ -186,8 +188,8 @@ class _Walk:
                 for name in (name for each in predicates for name in self._names(each)):
                     yield Clause("copula", name, of_noun, owner, place, is_fact)
                 has = (Word("has"), *_noun(noun))
-                had = self._arguments(verb, has) if of_words[-1].stem == "of" else ()
-                for own_words, argument, token in had:
+                is_owned = owner.kind == "name" and [word.stem for word in of_words] == ["of"]
+                for own_words, argument, token in self._arguments(verb, has) if is_owned else ():
                     if argument.kind == "value" or own_words[-1].stem in ("in", "at"):
                         yield Clause("", owner.text, own_words, argument, token, is_fact)
 
@@ -274,23 +276,23 @@ class _Walk:
 
     def _values(self, head: Token, words: Words) -> Iterator[Located]:
         """Numbers and quantities: "atomic number 72", "a length of 2 km"."""
-        text = self._doc[head.left_edge.i : head.i + 1].text.rstrip(".").removeprefix("about ")
+        text = self._doc[head.left_edge.i : head.i + 1].text.rstrip(".")
         if quantity := parse_value(text, "quantity"):
             yield words, Argument(text, "value", value=quantity), head.i
             return
         for token in (head, *head.children):
             if token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod"):
-                named = words if token is head else words + _noun(head)
-                is_exact = _INEXACT.isdisjoint(left.lower_ for left in token.lefts)
+                counted = (Word(word.stem) for word in _noun(head) if word.stem != token.text)
+                named = words if token is head else (*words, *counted)  # not "two new gates"
+                is_exact = _INEXACT.isdisjoint(t.lower_ for t in (*token.lefts, *head.lefts))
                 if is_exact and (value := parse_value(token.text, "number")):
                     yield named, Argument(token.text, "value", value=value), token.i
 
     def _possessive(self, owner: Token) -> Iterator[Clause]:
         """As in "Poland's capital Warsaw" and "his wife, Mary": has the capital, has the wife."""
         noun = owner.head
-        kinds = [
-            left for left in noun.lefts if left.i > owner.i and left.dep_ in ("amod", "compound")
-        ]
+        lefts = (token for left in noun.lefts for token in left.subtree if token.i > owner.i)
+        kinds = [token for token in lefts if token.dep_ in ("amod", "compound")]
         span = self._span(noun)
         if span is not None:
             names = [span.name]
@@ -301,7 +303,7 @@ class _Walk:
         kind = " ".join(token.text for token in kinds)
         words: Words = (Word("has"),)
         if kinds:
-            modifiers = (Word(token.text, True) for token in kinds[:-1])
+            modifiers = (Word(t.text, t.lower_ not in _QUALIFIED) for t in kinds[:-1])
             words = (Word("has"), Word("the"), *modifiers, Word(kinds[-1].text))
         for name in names:
             if kinds:
@@ -314,7 +316,8 @@ class _Walk:
     def _apposition(self, noun: Token) -> Iterator[Clause]:
         """As in "Warsaw, the capital of Poland"; "Marc Seguin, an engineer"; "Paris, France"."""
         outer, inner = self._span(noun.head), self._span(noun)
-        if outer is None or outer.is_date:
+        is_denied = noun.doc[noun.left_edge.i - 1].lower_ in _DENIALS  # "X, no longer the owner"
+        if outer is None or outer.is_date or is_denied or not _is_fact(noun):
             return
         is_ = Word("is")
         if inner is None:
@@ -482,6 +485,9 @@ def _is_fact(verb: Token) -> bool:
     for child in verb.children:
         if child.dep_ == "neg" or (child.dep_ == "aux" and child.tag_ == "MD"):
             return False
+        beside = (child, *child.lefts) if child.dep_ == "attr" else (child,)
+        if any(each.dep_ in ("advmod", "neg") and each.lower_ in _DENIALS for each in beside):
+            return False
         if child.dep_ == "mark" and child.lower_ in ("if", "whether", "unless", "that", "to"):
             return False
     if verb.dep_ in ("ccomp", "pcomp", "csubj"):
@@ -535,9 +541,9 @@ def _text(token: Token) -> str:
 
 def _noun(noun: Token) -> Words:
     """A noun with its articles and modifiers, which are optional but in "deputy director"."""
+    firm = _QUALIFIED if noun.lower_ not in _GRADED else ()
     lefts = (left for left in noun.lefts if left.dep_ in _NOUN_WORDS)
-    modifiers = (Word(_text(left), left.lower_ not in ("deputy", "vice")) for left in lefts)
-    return (*modifiers, Word(_text(noun)))
+    return (*(Word(_text(left), left.lower_ not in firm) for left in lefts), Word(_text(noun)))
 
 
 def _noun_texts(noun: Token) -> Sequence[str]:

@@ -21,7 +21,7 @@ from sarag_rdf.extraction.names import ENGLISH, KNOWN, english, nearest_type, ty
 from sarag_rdf.extraction.text_values import UNIT_IRIS
 from sarag_rdf.extraction.typed_statements import RangeKind, literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
-from sarag_rdf.graph.ontology.schema_reader import common_property
+from sarag_rdf.graph.ontology.schema_reader import COMMON, common_property
 
 WILDCARD = "*"
 """In a phrase of an ontology: one to three words of the text."""
@@ -77,11 +77,13 @@ class _Pattern:
     meaning: OntologyProperty
     is_inverse: bool
     is_label: bool = False
+    is_packaged: bool = False
 
     @property
     def specificity(self) -> float:
-        """The number of words, wildcards excepted; a label counts less than a phrase."""
-        return sum(word != WILDCARD for word in self.words) - (0.5 if self.is_label else 0.0)
+        """The number of words but wildcards; less for a label, and least if it is packaged."""
+        less = 0.5 * self.is_label + 0.75 * self.is_packaged
+        return sum(word != WILDCARD for word in self.words) - less
 
 
 _ARTICLES = english("phrases", "articles")
@@ -107,7 +109,7 @@ _IRREGULAR: dict[str, str] = {
 _PREPOSITIONS = english("phrases", "prepositions")
 _UNIT_OF_LABEL = re.compile(rf" (?:in |\()({'|'.join(map(re.escape, UNIT_IRIS))})\)?$")
 """The unit at the end of a label: "length in km"."""
-_EVENT_OF_LABEL = re.compile(r"(?:(?:date|day|year) of )?([a-z]+)(?: (?:date|day|year|in|on))?")
+_EVENT = re.compile(r"(?:(?:date|day|year)(?: of)? )?([a-z]+)(?: (?:date|day|year|in|on))?")
 """The event in the label of a date: "opening date", "year of construction", "opened on"."""
 
 
@@ -138,6 +140,11 @@ def stem(word: str) -> str:
     if len(word) > 3 and word.endswith("e"):
         word = word[:-1]
     return word[:-1] + "i" if len(word) > 3 and word.endswith("y") else word
+
+
+_EVENTS = [frozenset(map(stem, verbs)) for verbs in ENGLISH["phrases"]["events"]]
+_SAME_EVENT = {verb: group for group in _EVENTS for verb in group}
+"""Stem of a verb -> those of all verbs for the same event."""
 
 
 def normalize_phrase(phrase: str) -> tuple[Word, ...]:
@@ -214,10 +221,9 @@ class PhraseMatcher:
         self.schema = schema
         self._patterns: dict[tuple[str, str], list[_Pattern]] = {}
         """The patterns of all properties by their first and last word."""
-        for property_ in map(self._with_packaged_phrases, schema.properties.values()):
-            for pattern in set(_patterns_of(property_)):
-                ends = pattern.words[0], pattern.words[-1]
-                self._patterns.setdefault(ends, []).append(pattern)
+        for property_ in schema.properties.values():
+            for pattern in set(self._patterns_with_packaged(property_)):
+                self._patterns.setdefault((pattern.words[0], pattern.words[-1]), []).append(pattern)
         self._class_labels: dict[str, dict[str, str]] = {}
         """Label of classes -> namespace of an ontology -> the first of its classes."""
         for class_ in schema.classes.values():
@@ -226,17 +232,21 @@ class PhraseMatcher:
                 same.setdefault(namespace(class_.iri), class_.iri)
         self._entity_types: dict[str, frozenset[EntityType]] = {}
 
-    def _with_packaged_phrases(self, property_: OntologyProperty) -> OntologyProperty:
-        """The property, with the phrases of one of the packaged ontology that has its name, too."""
+    def _patterns_with_packaged(self, property_: OntologyProperty) -> Iterator[_Pattern]:
+        """Its patterns, and those of its packaged namesake, but for other events than its own."""
+        for pattern in _patterns_of(property_):
+            yield replace(pattern, is_packaged=property_.iri.startswith(COMMON))
         names, is_literal = (property_.label, *property_.alternatives), property_.is_literal
-        dates = (name.replace("year", "date") for name in names)
-        named = (common_property(name, is_literal=is_literal) for name in dates)
+        named = (common_property(n.replace("year", "date"), is_literal=is_literal) for n in names)
         known = next(filter(None, named), property_)
         if known.iri in self.schema.properties:
-            return property_
-        phrases = property_.phrases + known.phrases
-        inverse_phrases = property_.inverse_phrases + known.inverse_phrases
-        return replace(property_, phrases=phrases, inverse_phrases=inverse_phrases)
+            return
+        events = filter(None, (_EVENT.fullmatch(name.casefold()) for name in names))
+        own = frozenset().union(*(_SAME_EVENT.get(stem(event[1]), ()) for event in events))
+        others = frozenset(_SAME_EVENT.keys() - own if own else ())
+        for pattern in _patterns_of(replace(known, label="", alternatives=())):
+            if others.isdisjoint(pattern.words):
+                yield replace(pattern, meaning=property_, is_packaged=True)
 
     def match(
         self, words: Sequence[Word], subject: Argument, object_: Argument
@@ -371,6 +381,11 @@ class PhraseMatcher:
         key, labels = noun.casefold(), self._class_labels
         return tuple((labels.get(key) or labels.get(key.removesuffix("s"), {})).values())
 
+    def ends_with_class(self, name: str) -> bool:
+        """Whether the last word of a name is a class of one's own ontology, but not of persons."""
+        own = [c for c in self.classes_of_noun(name.split()[-1]) if not c.startswith(COMMON)]
+        return bool(own) and not any("person" in self.entity_types(class_) for class_ in own)
+
     def classes_of_name(self, name: str) -> tuple[str, ...]:
         """The IRIs of the classes that a name contains, such as University in "Lund University".
 
@@ -432,9 +447,9 @@ def _value_phrases(label: str, kind: RangeKind) -> Iterator[tuple[str, ...]]:
     if kind == "number":
         noun = stems_of(bare.removeprefix("number of "))
         yield from (("have", *noun), ("have", *noun, "of"), (COPULA, *noun))
-    if kind == "date" and (event := _EVENT_OF_LABEL.fullmatch(bare)):
-        nouns = (event[1].removesuffix(ending) for ending in ("ion", "tion", "ation"))
-        for root in {stem(event[1]), *nouns}:
+    if kind == "date" and (event := _EVENT.fullmatch(bare)):
+        roots = {stem(event[1]), *map(event[1].removesuffix, ("ion", "tion", "ation"))}
+        for root in roots.union(*(_SAME_EVENT.get(root, ()) for root in roots)):
             yield from (("be", root, "in"), ("be", root, "on"))
 
 

@@ -30,6 +30,7 @@ from sarag_rdf.base.types import (
     Relation,
 )
 from sarag_rdf.extraction.names import (
+    FIRST_NAMES,
     MAX_SENTENCES,
     build_descriptions,
     nearest_type,
@@ -316,7 +317,10 @@ class StatementFinder:
         self._facts = sorted((c for c in clauses if c.is_fact), key=lambda clause: clause.token)
         self.types: dict[str, EntityType] = {n: c.type for n, c in self._clusters.items()}
         for name, type_ in self.types.items():  # an acronym too long for that of a country
-            if type_ == "geopolitical" and name.isupper() and name.isalpha() and len(name) > 3:
+            is_acronym = type_ == "geopolitical" and name.isupper() and name.isalpha()
+            is_thing = type_ == "person" and " " in name and name.split()[0] not in FIRST_NAMES
+            is_thing = is_thing and not self._has_noun(name) and matcher.ends_with_class(name)
+            if is_thing or (is_acronym and len(name) > 3):
                 self.types[name] = "misc"
         self.classes: dict[str, tuple[str, ...]] = {}
 

@@ -32,6 +32,7 @@ ONTOLOGY = """
 :operates a owl:ObjectProperty ; rdfs:label "operates" ; owl:inverseOf :operatedBy .
 :managedBy a owl:ObjectProperty ; rdfs:label "managed by" ; rdfs:domain :Work ; rdfs:range :Person .
 :launched a owl:ObjectProperty ; rdfs:label "launched" ; rdfs:domain :Firm ; rdfs:range :Boat .
+:capital a owl:ObjectProperty ; rdfs:label "capital" ; rdfs:range :Town .
 :seat a owl:ObjectProperty ; rdfs:label "headquarters" ; rdfs:domain :Firm ; rdfs:range :Town .
 :lies a owl:ObjectProperty ; rdfs:label "lies on" ; rdfs:domain :Town .
 :makers a owl:ObjectProperty ; rdfs:label "founded by" ; rdfs:domain :Firm ; rdfs:range :Person .
@@ -43,10 +44,11 @@ ONTOLOGY = """
   rdfs:range xsd:gYear .
 :closing a owl:DatatypeProperty ; rdfs:label "closing date" ; rdfs:domain :Work ;
   rdfs:range xsd:date .
-:launch a owl:DatatypeProperty ; rdfs:label "launched in" ; rdfs:domain :Boat ;
+:launch a owl:DatatypeProperty ; rdfs:label "launch date" ; rdfs:domain :Boat ;
   rdfs:range xsd:gYear .
 :gates a owl:DatatypeProperty ; rdfs:label "number of gates" ; rdfs:domain :Work ;
   rdfs:range xsd:integer .
+:founding a owl:DatatypeProperty ; rdfs:label "founding date" ; rdfs:range xsd:date .
 :speed a owl:DatatypeProperty ; rdfs:label "maximum speed" ; rdfs:domain :Boat ;
   rdfs:range xsd:integer .
 :depth a owl:DatatypeProperty ; rdfs:label "depth in m" ; rdfs:domain :Work ;
@@ -114,12 +116,77 @@ def stated(relations: Iterable[Relation]) -> set[str]:
          "Tarn Brewery makers Otto Berg; Tarn Brewery makers Karl Berg"),
         ("Brookham", "Brookham harbour was opened in 1902. It is managed by Edda Holm.",
          "Brookham harbour opening 1902; Brookham harbour managedBy Edda Holm"),
+        ("Wye Lock", "The depth of the harbour of Wye Lock is 9 m.", ""),
+        ("Wye Lock", "The depth of the manager of Wye Lock is 2 m.", ""),
+        ("Wye Lock", "Edda Holm, the manager of Wye Lock, is ill.", "Wye Lock managedBy Edda Holm"),
+        ("Wye Lock", "Edda Holm, no longer the manager of Wye Lock, is ill.", ""),
+        ("Ruland", "Ruland grew. The capital of Ruland is Dresk.", "Ruland capital Dresk"),
+        ("Ruland", "Ruland grew. The former capital of Ruland is Dresk.", ""),
+        ("Ruland", "Ruland grew. Its former capital Dresk did not.", ""),
+        ("Wye Lock", "Wye Lock has a depth of 3 m and a planned depth of 5 m.",
+         "Wye Lock depth 3"),
+        ("Wye Lock", "Wye Lock has a depth of about 3 m.", ""),
+        ("Wye Lock", "Wye Lock has two new gates.", ""),
+        ("Wye Lock", "Wye Lock has about twelve gates.", ""),
+        ("Wye Lock", "Wye Lock has some twelve gates.", ""),
+        ("Wye Lock", "Wye Lock has roughly 12 gates.", ""),
+        ("Wye Lock", "Wye Lock was built in 1887.", "Wye Lock built 1887"),
+        ("Heron", "The boat Heron was launched in 1931.", "Heron launch 1931"),
+        ("Heron", "The boat Heron, which Fell Yard Ltd. built in 1931, is here.", ""),
+        ("Tarn Brewery", "Tarn Brewery is a firm. It was founded in 1931.",
+         "Tarn Brewery founding 1931"),
+        ("Tarn Brewery", "Tarn Brewery is a firm. It was launched in 1931.", ""),
     ],
 )  # fmt: skip
 def test_labels_are_enough(extractor: SpacyExtractor, title: str, text: str, expected: str) -> None:
     assert stated(extracted(extractor, title, text).relations) == set(
         filter(None, expected.split("; "))
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("is the manager", True),
+        ("is the new manager", True),
+        ("is no longer the manager", False),
+        ("was nearly the manager", False),
+        ("is the former manager", False),
+        ("is the ex-manager", False),
+        ("is the assistant manager", False),
+        ("is the acting manager", False),
+        ("is the interim manager", False),
+        ("is the honorary manager", False),
+        ("is the future manager", False),
+    ],
+)
+def test_who_is_not_quite_the_manager_does_not_manage(
+    extractor: SpacyExtractor, said: str, expected: bool
+) -> None:
+    text = f"Wye Lock is a lock. Edda Holm {said} of Wye Lock."
+    statements = stated(extracted(extractor, "Wye Lock", text).relations)
+    assert statements == ({"Wye Lock managedBy Edda Holm"} if expected else set())
+
+
+@pytest.mark.parametrize("said", ["was nearly opened", "was almost opened", "was never opened"])
+def test_what_nearly_happened_did_not(extractor: SpacyExtractor, said: str) -> None:
+    assert not stated(extracted(extractor, "Wye Lock", f"Wye Lock {said} in 1994.").relations)
+    nearly = "Nearly opened in 1994, Wye Lock is a lock."
+    assert not stated(extracted(extractor, "Wye Lock", nearly).relations)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        ("Heute verkehrt hier die Mosel Lock nach Brookham.", "Mosel Lock", "misc"),
+        ("Heute wohnt hier die Clara Lock nach Brookham.", "Clara Lock", "person"),
+    ],
+)
+def test_a_name_with_a_class_is_not_one_of_a_person(
+    extractor: SpacyExtractor, text: str, name: str, expected: str
+) -> None:
+    types = {m.name: m.type for m in extracted(extractor, "Brookham", text).mentions}
+    assert types[name] == expected
 
 
 @pytest.mark.parametrize(
