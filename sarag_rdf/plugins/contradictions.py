@@ -13,12 +13,11 @@ set accordingly (`sarag_rdf.building.derive`).
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import click
 import pyoxigraph as ox
@@ -49,6 +48,7 @@ from sarag_rdf.graph.valid_time import (
 from sarag_rdf.kg.deciding import record_decisions
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.schemas import schema_in_force
+from sarag_rdf.plugins.statements import sources_of, stating_rows
 
 RULE = "contradiction"
 """The rule of decisions about contradictions."""
@@ -130,14 +130,9 @@ def _of_values(
     reader: GraphReader, constraints: Constraints, imported: GraphReader | None
 ) -> Iterator[Contradiction]:
     properties = constraints.single | {p for pair in constraints.ordered for p in pair}
-    subjects: defaultdict[str, set[str]] = defaultdict(set)
-    for property_, subject, _, graph in reader.select_provenance_for(
-        "property-statements", properties
-    ):
-        if graph.value == reader.minter.kg_graph:
-            subjects[iri(subject)].add(iri(property_))
-    others = _stated_elsewhere(imported, subjects, properties) if imported else {}
-    for entity, statements in _stated(reader, subjects).items():
+    stated = _stated(reader, properties)
+    others = _stated_elsewhere(imported, stated, properties) if imported else {}
+    for entity, statements in stated.items():
         by_property: defaultdict[str, list[_Stated]] = defaultdict(list)
         for each in (*statements, *others.get(entity, ())):
             by_property[each.side.property].append(each)
@@ -155,20 +150,10 @@ def _of_values(
                         yield Contradiction("order", entity, "", one.side, other.side)
 
 
-def _stated(
-    reader: GraphReader, subjects: Mapping[str, set[str]]
-) -> Mapping[str, Sequence[_Stated]]:
+def _stated(reader: GraphReader, properties: Set[str]) -> Mapping[str, Sequence[_Stated]]:
     """Entity -> its statements with the given properties, by property and object."""
-    rows = list(reader.select_provenance_for("typed-statements", subjects))
-    documents = reader.rows_for("documents", {iri(row[-1]) for row in rows})
-    base = f"{reader.minter.base}source/"
-    sources = {iri(row[0]): unquote(iri(row[1]).removeprefix(base)) for row in documents}
-    times = stated_times(reader)
-    grouped: defaultdict[tuple[str, str, Any], list[Any]] = defaultdict(list)
-    for row in rows:
-        entity, property_ = iri(row[1]), iri(row[2])
-        if property_ in subjects[entity]:
-            grouped[entity, property_, row[3]].append(row)
+    grouped, times = stating_rows(reader, properties), stated_times(reader)
+    sources = sources_of(reader, grouped)
     result: defaultdict[str, list[_Stated]] = defaultdict(list)
     for (entity, property_, value), group in sorted(grouped.items(), key=str):
         texts = dict.fromkeys(text_of(row[5]) for row in sorted(group, key=str))
@@ -180,12 +165,12 @@ def _stated(
 
 
 def _stated_elsewhere(
-    imported: GraphReader, subjects: Iterable[str], properties: Set[str]
+    imported: GraphReader, entities: Container[str], properties: Set[str]
 ) -> Mapping[str, Sequence[_Stated]]:
     """Entity -> what imported graphs state of the items that it is linked with as the same."""
     pairs = identities(imported)
     own = {item: ox.NamedNode(entity) for entity, item in pairs}
-    entity_of = {item: entity for entity, item in pairs if entity in {*subjects}}
+    entity_of = {item: entity for entity, item in pairs if entity in entities}
     result: defaultdict[str, list[_Stated]] = defaultdict(list)
     for part in SchemaInUse(imported).parts:
         rows = term_reader(imported, part).rows_for("statements-about", entity_of)

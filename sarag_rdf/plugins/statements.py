@@ -38,6 +38,8 @@ _COLUMNS = (
     *("confidence", "text", "sources"),
 )
 _NEEDED = ("decision", "entity", "property", "object")
+StatingRows = dict[tuple[str, str, Any], list[Any]]
+"""(entity, property, value) -> rows of the query ``typed-statements``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,32 @@ class MadeStatement:
     sources: tuple[str, ...]
 
 
+def stating_rows(
+    reader: GraphReader, properties: Iterable[str], entities: Iterable[str] = ()
+) -> StatingRows:
+    """What documents state with some properties, by default of all entities."""
+    chosen = {*properties}
+    subjects = {*entities} or {
+        iri(subject)
+        for _, subject, _, graph in reader.select_provenance_for("property-statements", chosen)
+        if graph.value == reader.minter.kg_graph
+    }
+    grouped: defaultdict[tuple[str, str, Any], list[Any]] = defaultdict(list)
+    for row in reader.select_provenance_for("typed-statements", subjects):
+        if iri(row[2]) in chosen:
+            grouped[iri(row[1]), iri(row[2]), row[3]].append(row)
+    return dict(grouped)
+
+
+def sources_of(reader: GraphReader, stated: StatingRows) -> dict[str, str]:
+    """Document -> its source as users name it, for the documents of these rows."""
+    base = f"{reader.minter.base}source/"
+    documents = reader.rows_for(
+        "documents", {iri(row[-1]) for rows in stated.values() for row in rows}
+    )
+    return {iri(row[0]): unquote(iri(row[1]).removeprefix(base)) for row in documents}
+
+
 def made_statements(
     reader: GraphReader,
     schema: Schema,
@@ -68,20 +96,8 @@ def made_statements(
 
     With `properties` those with one of these alone.
     """
-    chosen = {*properties} or {*schema.properties}
-    subjects = {*entities} or {
-        iri(subject)
-        for _, subject, _, graph in reader.select_provenance_for("property-statements", chosen)
-        if graph.value == reader.minter.kg_graph
-    }
-    grouped: defaultdict[tuple[str, str, Any], list[Any]] = defaultdict(list)
-    for row in reader.select_provenance_for("typed-statements", subjects):
-        if iri(row[2]) in chosen:
-            grouped[iri(row[1]), iri(row[2]), row[3]].append(row)
-    base = f"{reader.minter.base}source/"
-    every = {iri(row[-1]) for rows in grouped.values() for row in rows}
-    documents = reader.rows_for("documents", every)
-    sources = {iri(row[0]): unquote(iri(row[1]).removeprefix(base)) for row in documents}
+    grouped = stating_rows(reader, [*properties] or schema.properties, entities)
+    sources = sources_of(reader, grouped)
     objects = {text_of(term) for _, _, term in grouped if isinstance(term, ox.NamedNode)}
     labels = entity_labels(reader, objects | {entity for entity, _, _ in grouped})
 
@@ -129,11 +145,6 @@ def _with_inverses(
 
     Raises `UsageError` for a statement that no document makes.
     """
-    inverses = defaultdict[str, set[str]](set)
-    for own in schema.properties.values():
-        if own.inverse:
-            inverses[own.iri].add(own.inverse)
-            inverses[own.inverse].add(own.iri)
     objects = {d.qualifier[1:-1] for d in decisions if d.qualifier.startswith("<")}
     made = made_statements(reader, schema, objects | {d.name for d in decisions})
     known = {(each.entity, each.property, each.object) for each in made}
@@ -142,7 +153,10 @@ def _with_inverses(
         subject, property_, object_ = decision.name, decision.other, decision.qualifier
         if (subject, property_, object_) not in known:
             raise UsageError(f"no document states {' '.join((subject, property_, object_))}")
-        turned = ((object_[1:-1], inverse, f"<{subject}>") for inverse in inverses[property_])
+        turned = (
+            (object_[1:-1], inverse, f"<{subject}>")
+            for inverse in schema.inverses.get(property_, ())
+        )
         rejected.append(decision)
         rejected += [
             replace(decision, name=s, other=p, qualifier=o)
@@ -197,8 +211,9 @@ def command(names: Sequence[str], properties: Sequence[str], **options: Any) -> 
             rows = read_table(path, _NEEDED)
             decisions = [each for each in parse_rows(path, rows, decision_of) if each is not None]
             with kg.session.write(create=False) as reader:
-                decisions = _with_inverses(reader, schema_in_force(reader), decisions)
-                record_decisions(reader, decisions)
+                if decisions:
+                    decisions = _with_inverses(reader, schema_in_force(reader), decisions)
+                    record_decisions(reader, decisions)
             hint = "" if decisions else ": write wrong in the column decision"
             line = f"{counted(len(decisions), 'statement')} put into quarantine{hint}"
             return emit(options, {"quarantined": [d.statement for d in decisions]}, line)

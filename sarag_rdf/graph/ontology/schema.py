@@ -97,6 +97,13 @@ class Schema:
         pairs = ((p, iri) for iri, class_ in self.classes.items() for p in class_.parents)
         return {parent: tuple(own) for parent, own in _grouped(pairs).items()}
 
+    @cached_property
+    def inverses(self) -> Mapping[str, frozenset[str]]:
+        """Property -> those that are declared as its inverse, at either one."""
+        declared = [(p.iri, p.inverse) for p in self.properties.values() if p.inverse]
+        pairs = (*declared, *((inverse, iri) for iri, inverse in declared))
+        return {iri: frozenset(others) for iri, others in _grouped(pairs).items()}
+
     def superproperties(self, property_: str) -> Iterator[str]:
         """The direct and indirect superproperties of a property, nearest first."""
         return iter(_closure(property_, self.properties)[1:])

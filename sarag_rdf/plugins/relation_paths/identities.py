@@ -49,7 +49,3 @@ class Identities:
     def every(self, nodes: Iterable[str]) -> list[str]:
         """All nodes for the same things, ascending."""
         return sorted({same for node in nodes for same in self.of(node)})
-
-    def groups(self) -> set[tuple[str, ...]]:
-        """The nodes of each thing that has several."""
-        return {*self._of.values()}

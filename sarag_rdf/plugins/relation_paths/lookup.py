@@ -297,9 +297,10 @@ def _found(
             is_said = any(_is_directed(search, topic.asking, hops[0]) for topic in topics)
             past = {t for t, each in stated.items() if is_now and _PAST.search(each.text)}
             chosen = [*_ending_at(chosen, among, past)] if is_said else []
-        known = _kinds(search, (a.iri for path in chosen for a in path.answers if a.iri))
-        if is_count and any(a.iri not in known for path in chosen for a in path.answers):
-            return None  # it may be of the kind that is counted, or not
+        if is_count:
+            things = {answer.iri for path in chosen for answer in path.answers}
+            if things - _kinds(search, things - {""}).keys():
+                return None  # it may be of the kind that is counted, or not
         if chosen := _of_kind(search, topics[0].asking.before, kind, chosen):
             found = looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
             return _counted(search, chosen, found) if is_count else found
@@ -366,10 +367,11 @@ def _undated(
     search: PathSearch, paths: Sequence[RelationPath], stated: Mapping[Triple, Sequence[Stated]]
 ) -> frozenset[Triple]:
     """The statements without a time, of one value at a time where another value has one."""
+    several, undated = _single_values(search, paths), set[Triple]()
     every = chain.from_iterable(stated.values())
-    times = stated_times(search.view.reader, {each.relationship for each in every})
-    undated = set[Triple]()
-    for values in _single_values(search, paths):
+    made = {each.relationship for each in every}
+    times = stated_times(search.view.reader, made) if several else {}
+    for values in several:
         dated = {
             triple
             for triple in chain.from_iterable(values.values())
@@ -577,9 +579,10 @@ def _exclusive(
     search: PathSearch, paths: Sequence[RelationPath], stated: Mapping[Triple, Stated]
 ) -> int:
     """The most values on paths of which one thing has one at a time; 1 if there are no two."""
-    reader, most = search.view.reader, 1
-    for values in _single_values(search, paths):
-        times = stated_times(reader, {each.relationship for each in stated.values()})
+    most, several = 1, _single_values(search, paths)
+    made = {each.relationship for each in stated.values()}
+    times = stated_times(search.view.reader, made) if several else {}
+    for values in several:
         known = {
             value: [
                 times.get(stated[triple].relationship, NO_TIMES) if triple in stated else NO_TIMES

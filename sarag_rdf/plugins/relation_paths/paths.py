@@ -352,19 +352,11 @@ class PathSearch:
 
     def _property_path(self, property_: str) -> str:
         """The SPARQL of a hop, which inverse properties state as well."""
-        inverses = (f"^{NamedNode(iri)}" for iri in sorted(self._inverses.get(property_, ())))
+        inverses = (
+            f"^{NamedNode(iri)}" for iri in sorted(self.in_use.ontology.inverses.get(property_, ()))
+        )
         either = "|".join((str(NamedNode(property_)), *inverses))
         return f"({either})" if "|" in either else either
-
-    @cached_property
-    def _inverses(self) -> dict[str, frozenset[str]]:
-        """Property -> those that the ontology declares as inverse, in either direction."""
-        inverses = defaultdict[str, set[str]](set)
-        for own in self.in_use.ontology.properties.values():
-            if own.inverse:
-                inverses[own.iri].add(own.inverse)
-                inverses[own.inverse].add(own.iri)
-        return {iri: frozenset(others) for iri, others in inverses.items()}
 
     def _described(self, path: RankedPath) -> RelationPath:
         return RelationPath(
@@ -387,7 +379,11 @@ class PathSearch:
         if not self.view.reader.extracted.parts:
             return {}
         subjects = {subject for subject, _, _ in triples}
-        subjects |= {object_ for _, property_, object_ in triples if property_ in self._inverses}
+        subjects |= {
+            object_
+            for _, property_, object_ in triples
+            if property_ in self.in_use.ontology.inverses
+        }
         subjects -= self._read
         self._read |= subjects
         rows = self.view.reader.select_provenance_for("statements-made", subjects)
@@ -396,7 +392,7 @@ class PathSearch:
             for object_ in filter(None, objects):
                 triple = subject.value, property_.value, object_.value.removesuffix(_MIDNIGHT)
                 self._statements[triple].add(own)
-                for inverse in self._inverses.get(triple[1], ()):
+                for inverse in self.in_use.ontology.inverses.get(triple[1], ()):
                     self._statements[triple[2], inverse, triple[0]].add(own)
         made = self._statements
         return {triple: sorted(made[triple], reverse=True) for triple in triples & made.keys()}
