@@ -1,0 +1,165 @@
+"""Which values on paths hold when they are asked for, and which of them exclude each other."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, permutations, product
+from typing import Final
+
+from sarag_rdf.base.iris import statement_iri
+from sarag_rdf.base.types import Query, RelationPath
+from sarag_rdf.graph.constraints import Constraints
+from sarag_rdf.graph.metadata import today
+from sarag_rdf.graph.schema_use import SchemaInUse
+from sarag_rdf.graph.valid_time import (
+    NO_TIMES,
+    Times,
+    days_of,
+    ended,
+    moment_of,
+    overlap,
+    stated_times,
+)
+from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Triple, walks
+from sarag_rdf.retrieval.view import GraphView
+
+_NOW: Final = re.compile(
+    r"\b(?:is|are|does|do|now|currently|today)\b|\bwho['\u2019]s\b"
+    r"|^\W*(?:who|which \w+) (?!has\b|was\b)\w+s\b",
+    re.IGNORECASE,
+)
+PAST: Final = re.compile(r"\b(?:was|were|did|had|have|been)\b", re.IGNORECASE)
+"""Who asks in the present tense asks for what has not ended: "is", and not "is known to have"."""
+_PLURAL: Final = re.compile(r"\s*(?:which|what|how many)\b", re.IGNORECASE)
+_PAST_FORM: Final = re.compile(
+    r"\b(?:\w+ed|became|began|bought|bore|brought|built|came|chose|drew|fell|flew|fought|found|gave|"
+    r"got|grew|held|kept|knew|laid|led|left|lost|made|met|paid|ran|rose|said|sang|sat|saw|sent|sold|"
+    r"spoke|stood|taught|took|told|went|won|wore|wrote)\b",
+    re.IGNORECASE,
+)
+"""A past tense, without which a question for several is in the present: "which firms operate"."""
+
+
+def is_present_tense(question: str) -> bool:
+    """Whether a question, without names, asks for what has not ended."""
+    if PAST.search(question):
+        return False
+    is_plural = _PLURAL.match(question) and not _PAST_FORM.search(question)
+    return bool(_NOW.search(question) or is_plural)
+
+
+def holding(
+    search: PathSearch, query: Query, paths: Sequence[RelationPath], *, is_now: bool
+) -> tuple[list[RelationPath], dict[Triple, Stated]]:
+    """The paths with the answers that hold when asked for, and who states them most certainly.
+
+    That is at the time of the query, or else now, with `is_now`; at any time otherwise. What a
+    document says of the time of a statement holds for the same one of an imported graph.
+    """
+    view, one = search.view, search.identities.one
+    absent = view.absent(query)
+    if not query.at and is_now:
+        absent |= view.derived(_ended, today())
+    made = search.statements(paths)
+    present = {
+        triple: [each for each in several if each.relationship not in absent]
+        for triple, several in made.items()
+    }
+    undated = _undated(search, paths, present) if query.at else frozenset()
+    over = {(one(s), p, one(o)) for (s, p, o), several in present.items() if not several}
+
+    def is_present(triple: Triple) -> bool:
+        subject, property_, object_ = triple
+        if triple in made:
+            return bool(present[triple]) and triple not in undated
+        is_over = triple in undated or (one(subject), property_, one(object_)) in over
+        return not is_over and statement_iri(*triple) not in absent
+
+    chosen = []
+    for path in paths:
+        pairs = zip(path.answers, walks(path), strict=True)
+        if answers := tuple(answer for answer, walk in pairs if all(map(is_present, walk))):
+            chosen.append(replace(path, answers=answers))
+    return chosen, {triple: several[0] for triple, several in present.items() if several}
+
+
+def _undated(
+    search: PathSearch, paths: Sequence[RelationPath], stated: Mapping[Triple, Sequence[Stated]]
+) -> frozenset[Triple]:
+    """The statements without a time, of one value at a time where another value has one."""
+    several, undated = _single_values(search, paths), set[Triple]()
+    every = chain.from_iterable(stated.values())
+    made = {each.relationship for each in every}
+    times = stated_times(search.view.reader, made) if several else {}
+    for values in several:
+        dated = {
+            triple
+            for triple in chain.from_iterable(values.values())
+            if any(each.relationship in times for each in stated.get(triple, ()))
+        }
+        if dated:
+            undated.update(chain.from_iterable(values.values()))
+            undated -= dated
+    return frozenset(undated)
+
+
+def _ended(view: GraphView, day: str) -> frozenset[str]:
+    return ended(view.reader, moment_of(day))
+
+
+def exclusive_count(
+    search: PathSearch, paths: Sequence[RelationPath], stated: Mapping[Triple, Stated]
+) -> int:
+    """The most values on paths of which one thing has one at a time; 1 if there are no two."""
+    most, several = 1, _single_values(search, paths)
+    made = {each.relationship for each in stated.values()}
+    times = stated_times(search.view.reader, made) if several else {}
+    for values in several:
+        known = {
+            value: [
+                times.get(stated[triple].relationship, NO_TIMES) if triple in stated else NO_TIMES
+                for triple in values[value]
+            ]
+            for value in most_precise(values)
+        }
+        clashing = {
+            one for one, other in permutations(known, 2) if _may_clash(known[one], known[other])
+        }
+        most = max(most, len(clashing))
+    return most
+
+
+def _may_clash(some: Iterable[Times], others: Iterable[Times]) -> bool:
+    """Whether values have a day in common; what has ended has none with what has no time."""
+    return all(
+        overlap(days_of(one), days_of(other))
+        and not any(own[1] and NO_TIMES in (one, other) for own in (one, other))
+        for one, other in product(some, others)
+    )
+
+
+def _single_values(
+    search: PathSearch, paths: Sequence[RelationPath]
+) -> list[dict[str, set[Triple]]]:
+    """For each thing and property on paths with one value at a time: value -> its statements."""
+    single, one = search.view.derived(_single), search.identities.one
+    values: defaultdict[tuple[str, str], defaultdict[str, set[Triple]]]
+    values = defaultdict(lambda: defaultdict(set))
+    for triple in chain.from_iterable(chain.from_iterable(map(walks, paths))):
+        subject, property_, value = triple
+        if property_ in single:
+            values[one(subject), property_][one(value)].add(triple)
+    return [dict(own) for own in values.values() if len(own) > 1]
+
+
+def _single(view: GraphView) -> frozenset[str]:
+    schema = SchemaInUse(view.reader).ontology
+    return frozenset(Constraints.read(view.reader, schema).single)
+
+
+def most_precise(values: Iterable[str]) -> list[str]:
+    """Each value once; not "1938-01" beside "1938-01-31"."""
+    return [v for v in dict.fromkeys(values) if not any(o.startswith(f"{v}-") for o in values)]

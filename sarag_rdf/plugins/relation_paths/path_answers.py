@@ -1,0 +1,146 @@
+"""The ends of paths as an answer: how probable it is, and what states it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+from math import prod
+from typing import Final
+
+from sarag_rdf.answering.conversation import Found
+from sarag_rdf.base.sentences import sentence_spans
+from sarag_rdf.base.types import (
+    Document,
+    Evidence,
+    Excerpt,
+    PathAnswer,
+    Query,
+    RelationPath,
+    Section,
+    Timed,
+)
+from sarag_rdf.base.words import words_of
+from sarag_rdf.graph.valid_time import stated_times, timed
+from sarag_rdf.plugins.relation_paths.exclusive_values import exclusive_count, most_precise
+from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Topic, Triple, walks
+from sarag_rdf.retrieval.context import measured
+from sarag_rdf.retrieval.view import GraphView
+
+_QUOTED: Final = 6
+"""Statements that are quoted with an answer, at most."""
+_MOST_UNDATED: Final = 5
+"""Answers without a time that are named, at most."""
+
+
+def looked_up(
+    search: PathSearch,
+    query: Query,
+    topics: Sequence[Topic],
+    chosen: Sequence[RelationPath],
+    stated: Mapping[Triple, Stated],
+    others: Sequence[RelationPath],
+    name: str,
+) -> Found:
+    """The ends of the chosen paths, with the documents of the entities on them.
+
+    These are the sentences that state the path and the pages of imported entities, or else the
+    documents that describe them. `name` is that of the context. The answer is as probable as the
+    path and, of the least certain end, all statements on the surest way to it, divided by the
+    number of values that exclude each other.
+    """
+    best, view = chosen[0], search.view
+    retrieved = search.retrieved(query, topics, tuple(chosen))
+    retrieved = replace(retrieved, paths=(*chosen, *others))
+    answers = [answer for path in chosen for answer in path.answers]
+    on_path = {path.topic for path in chosen}.union(
+        iri for answer in answers for iri in (*answer.nodes, answer.iri)
+    )
+    walked = [*chain.from_iterable(map(walks, chosen))]
+    ways = [[stated[triple] for triple in walk if triple in stated] for walk in walked]
+    certainty: defaultdict[str, float] = defaultdict(float)  # of each thing, by its surest way
+    for answer, way in zip(answers, ways, strict=True):
+        thing = search.identities.one(answer.iri) if answer.iri else answer.name
+        certainty[thing] = max(certainty[thing], prod(each.confidence for each in way))
+    texts = defaultdict[str, list[str]](list)
+    for statement in dict.fromkeys(chain.from_iterable(ways)):
+        texts[statement.document].append(statement.text)
+    ranked_documents = (ranked for ranked in retrieved.documents if ranked.entity)
+    reached = [ranked.document for ranked in ranked_documents if ranked.document.text]
+    pages = [document for document in reached if document.iri in on_path.union(texts)]
+    excerpts = {
+        f"D{number}": _stating(page, texts[page.iri])
+        for number, page in enumerate(pages or reached, start=1)
+    }
+    section = Section("", excerpts, ())
+    several = exclusive_count(search, chosen, stated)
+    problem = "; the statements disagree, it has one value at a time" if several > 1 else ""
+    problem += _without_times(view, answers, ways) if query.at else ""
+    probability = best.probability * min(certainty.values())
+    return Found(
+        _names(search, answers),
+        f"{best.text} ({best.topic_name}){problem}{_statements(view, excerpts, ways)}",
+        round(probability / several, 4),
+        Evidence(retrieved, measured((section,) if excerpts else (), name)),
+    )
+
+
+def _without_times(
+    view: GraphView, answers: Sequence[PathAnswer], ways: Sequence[Sequence[Stated]]
+) -> str:
+    """Which answers are given for a time although nothing says when they hold, if others do."""
+    relationships = {each.relationship for each in chain.from_iterable(ways)}
+    times = stated_times(view.reader, relationships)
+    dated = {
+        answer.name
+        for answer, way in zip(answers, ways, strict=True)
+        if any(each.relationship in times for each in way)
+    }
+    undated = dict.fromkeys(answer.name for answer in answers if answer.name not in dated)
+    if not dated or not undated:
+        return ""
+    more = ", ..." if len(undated) > _MOST_UNDATED else ""
+    return f"; nothing says when, for {', '.join([*undated][:_MOST_UNDATED])}{more}"
+
+
+def _stating(document: Document, statements: Sequence[str]) -> Excerpt:
+    """The sentence with the most words of each statement; all of a document that makes none."""
+    if not statements:
+        return Excerpt.whole(document)
+    language, text = document.language, document.text
+    sentences = {span: words_of(text[slice(*span)], language) for span in sentence_spans(text)}
+    wanted = [words_of(statement, language) for statement in statements]
+    best = {max(sentences, key=lambda span: len(sentences[span] & words)) for words in wanted}
+    return Excerpt(document, tuple(sorted(best)))
+
+
+def _statements(
+    view: GraphView, excerpts: Mapping[str, Excerpt], ways: Sequence[Sequence[Stated]]
+) -> str:
+    """Some of the statements of documents on the way to each answer, with times and labels."""
+    labels = {excerpt.document.iri: label for label, excerpt in excerpts.items()}
+    statements = {
+        each.relationship: each
+        for each in dict.fromkeys(chain.from_iterable(ways))
+        if each.document in labels
+    }
+    known = timed(view.reader, statements)
+    several = []
+    for relationship, each in statements.items():
+        times = Timed(**known.get(relationship, {})).times
+        is_said = not times or times in each.text
+        when = "" if is_said else f" ({times})"
+        several.append(f"{each.text}{when} {labels[each.document]}")
+    more = ["..."] if len(several) > _QUOTED else []
+    return f": {'; '.join((*several[:_QUOTED], *more))}" if several else ""
+
+
+def _names(search: PathSearch, answers: Sequence[PathAnswer]) -> tuple[str, ...]:
+    """What answers are called, each thing once, and dates as precisely as they are known."""
+    one = search.identities.one
+    dates = {answer.name for answer in answers if not answer.iri}
+    precise = {*most_precise(dates)}
+    called = {answer.iri: answer.name for answer in answers if answer.iri}
+    names = dict.fromkeys(called.get(one(answer.iri), answer.name) for answer in answers)
+    return tuple(name for name in names if name not in dates or name in precise)
