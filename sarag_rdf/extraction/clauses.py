@@ -142,7 +142,7 @@ class _Walk:
         for clause in clauses:
             yield clause
             noun, words = clause.object.text, [w.stem for w in clause.words if not w.is_optional]
-            if clause.object.kind == "name" and words[-1] == "of" and len(words) > 1:
+            if clause.object.kind == "name" and words[1:] and words[-1] == "of":
                 self._offices[words[-2]] = clause.object
             elif clause.rule == "copula" and clause.period and clause.is_fact:
                 office = self._offices.get(noun) if clause.object.kind == "noun" else None

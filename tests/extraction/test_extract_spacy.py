@@ -547,3 +547,14 @@ class TestModel:
 def test_names_have_their_signs(extractor: SpacyExtractor) -> None:
     text = "He wrote C++ and C# code, and used the A* search of *Hamlet*."
     assert {"C++", "C#", "A*", "Hamlet"} <= mentions(extractor, "", text).keys()
+
+
+def test_a_clause_without_words_that_must_be_said_is_read(extractor: SpacyExtractor) -> None:
+    """The model reads the letter "m" in a misspelt title as a verb, of which nothing is needed."""
+    text = (
+        "He made several hit movies starring Freddy Quinn, but also war films such as "
+        '"Rommel ruft Cairo" and crime films such as "Der rote Rausch" and, in the early seventies,'
+        ' back to the Immenhof films, "Die Zwillinge von ImmenhofTwins from Immenhof") and '
+        '"Frühling i m ImmenhofSpring in Immenhof").'
+    )
+    assert "Freddy Quinn" in mentions(extractor, "Immenhof", text)
