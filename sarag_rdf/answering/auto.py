@@ -71,9 +71,9 @@ class Auto(ReasonerStrategy):
     max_tokens: int = max_tokens_option(1024)
 
     def answer(self, talk: Conversation) -> Answer:
-        plan = _comparison(talk) if _COMPARES.search(talk.question) else None
-        if plan is None and (found := self._found(talk, talk.question)):
+        if found := self._found(talk, talk.question):
             return found.answer(talk)
+        plan = _comparison(talk) if _COMPARES.search(talk.question) else None
         questions = plan["questions"] if plan else self._chain(talk)
         facts, citations = self._answered(talk, questions)
         if facts and len(facts) == len(questions):
@@ -87,8 +87,8 @@ class Auto(ReasonerStrategy):
         return answer_from(talk, context, facts, brief=brief, max_tokens=self.max_tokens)
 
     def answer_without_model(self, talk: Conversation) -> Answer | None:
-        """What the lookup finds for a question that compares nothing."""
-        found = None if _COMPARES.search(talk.question) else self._found(talk, talk.question)
+        """What the lookup finds."""
+        found = self._found(talk, talk.question)
         return found.answer(talk) if found else None
 
     def _chain(self, talk: Conversation) -> list[str]:
@@ -138,7 +138,8 @@ class Auto(ReasonerStrategy):
         found = talk.look_up(self.lookup, question)
         if found is None or (is_single and len(found.names) > 1):
             return None
-        if is_yes_or_no(question) and not {"yes", "no"}.issuperset(found.names):
+        is_truth = is_yes_or_no(question) and " or " not in question
+        if is_truth and not {"yes", "no"}.issuperset(found.names):
             return None
         if asked_for(question) in ("time", "number") and not all(map(_has_digits, found.names)):
             return None

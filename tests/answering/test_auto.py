@@ -309,8 +309,16 @@ def test_dates_and_numbers_are_looked_up(
     assert answer.text == name
 
 
-def test_a_comparison_is_not_looked_up_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = {OLDER.text: ["Cy"], ADA_BORN: ["1903"], BO_BORN: ["1901"]}
+def test_a_comparison_that_a_lookup_decides_needs_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    answer, asked = looked_up(monkeypatch, {OLDER.text: ["Bo"]}, OLDER, QueuedLLM([]))
+    assert (answer.text, asked) == ("Bo", [])
+    either = Query("Was Ada or Bo born first?")
+    answer, _ = looked_up(monkeypatch, {either.text: ["Bo"]}, either, QueuedLLM([]))
+    assert answer.text == "Bo", "it is no question for yes or no"
+
+
+def test_the_parts_of_a_comparison_are_looked_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = {ADA_BORN: ["1903"], BO_BORN: ["1901"]}
     llm = QueuedLLM([plan("earliest", ADA_BORN, BO_BORN)])
     answer, asked = looked_up(monkeypatch, found, OLDER, llm)
     assert (answer.text, asked) == ("Bo", [])

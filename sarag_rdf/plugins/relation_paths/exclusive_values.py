@@ -145,7 +145,7 @@ def _single_values(
     search: PathSearch, paths: Sequence[RelationPath]
 ) -> list[dict[str, set[Triple]]]:
     """For each thing and property on paths with one value at a time: value -> its statements."""
-    single, one = search.view.derived(_single), search.identities.one
+    single, one = search.view.derived(single_properties), search.identities.one
     values: defaultdict[tuple[str, str], defaultdict[str, set[Triple]]]
     values = defaultdict(lambda: defaultdict(set))
     for triple in chain.from_iterable(chain.from_iterable(map(walks, paths))):
@@ -155,7 +155,8 @@ def _single_values(
     return [dict(own) for own in values.values() if len(own) > 1]
 
 
-def _single(view: GraphView) -> frozenset[str]:
+def single_properties(view: GraphView) -> frozenset[str]:
+    """The properties with one value at a time."""
     schema = SchemaInUse(view.reader).ontology
     return frozenset(Constraints.read(view.reader, schema).single)
 

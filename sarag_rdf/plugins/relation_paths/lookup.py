@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.types import Query
+from sarag_rdf.plugins.relation_paths.comparisons import compared
 from sarag_rdf.plugins.relation_paths.factoid import factoid
+from sarag_rdf.plugins.relation_paths.superlatives import extreme
 from sarag_rdf.retrieval.view import GraphView
+
+_COMPARES: Final = re.compile(
+    r"\b(?:or|both|same|between|out of|than|older|younger|earlier|later)\b", re.IGNORECASE
+)
+"""Words of English questions that no single path answers."""
 
 
 def lookup(view: GraphView, query: Query) -> Found | None:
-    """The answer to a question for what one path leads to; None where it is not sure."""
-    return factoid(view, query)
+    """What one path leads to, or what decides between several; None where it is not sure."""
+    if found := compared(view, query) or extreme(view, query):
+        return found
+    return None if _COMPARES.search(query.text) else factoid(view, query)

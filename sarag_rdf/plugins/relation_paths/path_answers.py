@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import prod
@@ -21,13 +22,17 @@ from sarag_rdf.base.types import (
     Section,
     Timed,
 )
+from sarag_rdf.base.vocab import text_of
 from sarag_rdf.base.words import words_of
 from sarag_rdf.graph.valid_time import stated_times, timed
 from sarag_rdf.plugins.relation_paths.exclusive_values import exclusive_count, most_precise
+from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Topic, Triple, walks
 from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.view import GraphView
 
+_LABEL: Final = re.compile(r"\b(D\d+)(?=; |$)")
+"""The label of a document behind what it states."""
 _QUOTED: Final = 6
 """Statements that are quoted with an answer, at most."""
 _MOST_UNDATED: Final = 5
@@ -144,3 +149,56 @@ def _names(search: PathSearch, answers: Sequence[PathAnswer]) -> tuple[str, ...]
     called = {answer.iri: answer.name for answer in answers if answer.iri}
     names = dict.fromkeys(called.get(one(answer.iri), answer.name) for answer in answers)
     return tuple(name for name in names if name not in dates or name in precise)
+
+
+def joined(query: Query, several: Sequence[Found], names: Sequence[str], lead: str) -> Found:
+    """An answer that follows from several together, as probable as all of them are.
+
+    Their documents are numbered anew, those of both once; `lead` comes before what each means.
+    """
+    excerpts: dict[str, Excerpt] = {}
+    meanings = []
+    for found in several:
+        labels = {}
+        for label, excerpt in found.evidence.context.excerpts.items():
+            iri = excerpt.document.iri
+            spans = {*excerpt.spans, *(excerpts[iri].spans if iri in excerpts else ())}
+            excerpts[iri] = Excerpt(excerpt.document, tuple(sorted(spans)))
+            labels[label] = f"D{[*excerpts].index(iri) + 1}"
+        parts = _LABEL.split(found.meaning)
+        meanings.append("".join(labels.get(part, part) for part in parts))
+    numbered = {f"D{number}": each for number, each in enumerate(excerpts.values(), start=1)}
+    all_retrieved = [found.evidence.retrieved for found in several]
+    documents = {each.document.iri: each for one in all_retrieved for each in one.documents}
+    ranked = sorted(documents.values(), key=lambda each: (-each.score, each.rank))
+    retrieved = replace(
+        all_retrieved[0],
+        query=query,
+        documents=tuple(replace(each, rank=n) for n, each in enumerate(ranked, start=1)),
+        seeds=tuple(dict.fromkeys(seed for one in all_retrieved for seed in one.seeds)),
+        entities=tuple({e.iri: e for one in all_retrieved for e in one.entities}.values()),
+        names={iri: name for one in all_retrieved for iri, name in one.names.items()},
+        paths=tuple(path for one in all_retrieved for path in one.paths if path.answers),
+    )
+    sections = (Section("", numbered, ()),) if numbered else ()
+    context = measured(sections, several[0].evidence.context.builder)
+    probability = round(prod(found.probability for found in several), 4)
+    return Found(names, "; ".join((lead, *meanings)), probability, Evidence(retrieved, context))
+
+
+def stated_units(view: GraphView, paths: Iterable[RelationPath]) -> frozenset[str]:
+    """The units in which documents state the dates and numbers at the ends of paths."""
+    if not view.reader.extracted.parts:
+        return frozenset()
+    stated = {
+        (path.hops[-1][0], answer.name): [path.topic, *answer.nodes][-1]
+        for path in paths
+        for answer in path.answers
+    }
+    entities = view.derived(Identities).every(stated.values())
+    rows = view.reader.select_provenance_for("typed-statements", entities)
+    return frozenset(
+        text_of(unit) if unit else ""
+        for _, _, property_, object_, unit, *_ in rows
+        if (property_.value, text_of(object_)) in stated
+    )

@@ -386,7 +386,7 @@ class PathModel:
 
     def phrases(self, schema: PathSchema, hop: Hop) -> tuple[str, ...]:
         """Phrases of a hop: its `names`, and then how texts state it."""
-        kinds = _plural(schema.kinds.get(hop.end, THING))
+        kinds = plural(schema.kinds.get(hop.end, THING))
         stated = [
             self.templates["stated"].format(kinds=kinds, phrase=phrase)
             for phrase in schema.stated.get(hop.start, ())
@@ -397,7 +397,7 @@ class PathModel:
         """Phrases for what a hop leads to: annotated or packaged ones, or else one of the label."""
         if own := _annotated_or_packaged(schema, hop):
             return tuple(own)
-        kinds, label = _plural(schema.kinds.get(hop.end, THING)), schema.names[hop.predicate]
+        kinds, label = plural(schema.kinds.get(hop.end, THING)), schema.names[hop.predicate]
         name = self._of_label(label, kinds, is_inverse=hop.is_inverse)
         return name, *schema.packaged.get(hop.start, ())
 
@@ -418,7 +418,7 @@ class PathModel:
         """Whether the noun phrase of a hop names several things: ``directors of``."""
         words = self.noun_phrase(schema, hop).split()
         role = words[:-1] if words[-1] in self.prepositions and len(words) > 1 else words
-        kinds = _plural(schema.kinds.get(hop.end, THING)).split()
+        kinds = plural(schema.kinds.get(hop.end, THING)).split()
         is_several = (
             word in _IRREGULAR or (word.endswith("s") and not word.endswith("ss"))
             for word in (role[0], role[-1])
@@ -469,7 +469,7 @@ def _annotated_or_packaged(schema: PathSchema, hop: Hop) -> Sequence[str]:
     return tuple(schema.phrases.get(hop.start) or packaged_phrases().get(hop.start, ()))
 
 
-def _plural(noun: str) -> str:
+def plural(noun: str) -> str:
     for ending, plural in _PLURALS:
         if noun.endswith(ending) and not noun.endswith(("ay", "ey", "oy")):
             return noun.removesuffix(ending) + plural
