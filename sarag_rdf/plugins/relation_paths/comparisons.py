@@ -26,6 +26,8 @@ from sarag_rdf.retrieval.view import GraphView
 _TWO: Final = 2
 _ENDING: Final = re.compile(r"[\s,;:.?!]*$|(?<=\w)['\u2019]s?$")
 """What the words of a name end with in a question."""
+_MARKS: Final = re.compile(r"(?<=#[12])[.!?]+")
+"""Ends a name that has such a mark."""
 _KINDS: Final = r"(?: the)?(?: (?!(?:of|or|and|both|the|is|was)\b)[a-z]+){1,2}"
 _KIND: Final = re.compile(
     rf"(?:\b(?P<verb>both|do|did|are|were){_KINDS}[,:]?"
@@ -95,21 +97,16 @@ class _Comparison:
 
 
 class _Sides(NamedTuple):
-    """What was found for each of two things, by the same path, and their values."""
+    """What was found for each of two things."""
 
     one: Found
     other: Found
-
-    @property
-    def values(self) -> str:
-        """The values of both in words."""
-        return f"{self.one.text} and {self.other.text}"
 
 
 def compared(view: GraphView, query: Query) -> Found | None:
     """One of two things that a question names, or yes or no; None where that is not sure.
 
-    Both have to be known by the same path, and no pair of their values may leave it open.
+    Both have to be known by the same property, and no pair of their values may leave it open.
     """
     if (masked := _masked(view, query.text)) is None:
         return None
@@ -137,6 +134,7 @@ def _masked(view: GraphView, question: str) -> tuple[str, tuple[str, str]] | Non
         masked += f"{text[last:begin].lower()}#{number}"
         last = begin + len(name)
     masked = " ".join(f"{masked}{text[last:].lower()}".replace("#", " #").split())
+    masked = _MARKS.sub("", masked)
     plain = _KIND.sub(lambda match: match["verb"] or match["joint"] or "", masked.rstrip(" ?.!"))
     return plain, (names[0], names[1])
 
@@ -198,7 +196,7 @@ def _answer(view: GraphView, query: Query, comparison: _Comparison) -> Found | N
     verdicts: dict[str, _Sides] = {}
     for question in comparison.by.questions:
         if sides := _sides(view, query, comparison, question):
-            verdict = _verdict(view, comparison, sides, is_year="when" in question)
+            verdict = _verdict(view, comparison, sides, question)
             verdicts.setdefault(verdict, sides)
             if "born" in question:  # whoever is born has no other beginning
                 break
@@ -213,7 +211,7 @@ def _answer(view: GraphView, query: Query, comparison: _Comparison) -> Found | N
 
 
 def _sides(view: GraphView, query: Query, comparison: _Comparison, question: str) -> _Sides | None:
-    """What is found for both things by one path; None if one of them is not known."""
+    """What is found for both things by the same last hop; None if one of them is not known."""
     found = []
     for thing, of in zip(comparison.things, comparison.of, strict=True):
         text = question.replace("#", of.replace("#", thing))
@@ -222,26 +220,26 @@ def _sides(view: GraphView, query: Query, comparison: _Comparison, question: str
             return None
         found.append(own)
     one, other = found
-    hops = [each.evidence.retrieved.paths[0].hops for each in found]
-    return _Sides(one, other) if hops[0] == hops[1] else None
+    last = {each.evidence.retrieved.paths[0].hops[-1] for each in found}
+    return _Sides(one, other) if len(last) == 1 else None
 
 
-def _verdict(view: GraphView, comparison: _Comparison, sides: _Sides, *, is_year: bool) -> str:
+def _verdict(view: GraphView, comparison: _Comparison, sides: _Sides, question: str) -> str:
     """One of the things, yes or no; empty if the values leave it open."""
-    if comparison.by.kind == "same":
-        years = [_years(found) for found in sides] if is_year else []
-        return _in_common(years[0], years[1]) if years else _shares(view, sides)
-    is_number = comparison.by.kind in ("largest", "smallest")
-    if (
-        is_number
-        and len({stated_units(view, found.evidence.retrieved.paths) for found in sides}) > 1
-    ):
+    kind = comparison.by.kind
+    if kind == "same" and question.startswith("when"):
+        return _in_common(*map(_years, sides))
+    if kind not in ("earliest", "latest") and len({_units(view, found) for found in sides}) > 1:
         return ""
-    verdicts = {
-        decided(comparison.by.kind, comparison.things, pair)
-        for pair in product(sides.one.names, sides.other.names)
-    }
+    if kind == "same":
+        return _shares(view, sides, is_place=question.startswith("where"))
+    pairs = product(sides.one.names, sides.other.names)
+    verdicts = {decided(kind, comparison.things, pair) for pair in pairs}
     return verdicts.pop() if len(verdicts) == 1 else ""
+
+
+def _units(view: GraphView, found: Found) -> frozenset[str]:
+    return stated_units(view, found.evidence.retrieved.paths)
 
 
 def _years(found: Found) -> set[str]:
@@ -253,22 +251,29 @@ def _in_common(some: set[str], others: set[str]) -> str:
     return ("yes" if some == others else "no") if len(some) == len(others) == 1 else ""
 
 
-def _shares(view: GraphView, sides: _Sides) -> str:
+def _shares(view: GraphView, sides: _Sides, *, is_place: bool) -> str:
     """Yes if both have a thing in common; no if each has another of what it has one of.
 
-    Different places may lie in each other, and different names may be those of one thing.
+    Different places may lie in each other, different names may be those of one thing, and to be of
+    the same country is not to be of the same place.
     """
     one, other = (_ends(view, found) for found in sides)
-    if one.keys() & other.keys():
-        return "yes"
-    path = sides.one.evidence.retrieved.paths[0]
-    property_, is_inverse = path.hops[-1]
-    names = [{*normalize_name(" ".join(own.values())).split()} for own in (one, other)]
+    kinds = kinds_of(PathSearch(view), {end for end in (*one, *other) if end in view.iris.entities})
+    if shared := {end for end in one.keys() & other.keys() if not _is_vague(end)}:
+        is_wide = any("country" in kinds.get(end, ()) for end in shared)
+        return "" if is_place and (is_wide or one.keys() != other.keys()) else "yes"
+    property_, is_inverse = sides.one.evidence.retrieved.paths[0].hops[-1]
     is_single = property_ in view.derived(single_properties) and not is_inverse
-    kinds = kinds_of(PathSearch(view), {*one, *other})
     are_agents = all(kinds.get(end) and not is_no_agent(kinds[end]) for end in (*one, *other))
-    is_one = len(one) == len(other) == 1 and names[0].isdisjoint(names[1])
+    words = [{*normalize_name(" ".join(own.values())).split()} for own in (one, other)]
+    is_one = len(one) == len(other) == 1 and words[0].isdisjoint(words[1])
     return "no" if is_single and is_one and are_agents else ""
+
+
+def _is_vague(value: str) -> bool:
+    """Whether it is a time of more than a day, which two things may have in common or not."""
+    span = span_of(value)
+    return span is not None and span[0] != span[1]
 
 
 def _ends(view: GraphView, found: Found) -> dict[str, str]:

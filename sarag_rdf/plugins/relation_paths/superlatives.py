@@ -32,8 +32,9 @@ _NAMED: Final = 5
 _WHERE: Final = r"(?P<rest> (?:in|on|at|of|by|from|near|located|owned|made|built) .+)?"
 _SUPERLATIVE: Final = r"(?:(?:most|least) [a-z]+|[a-z]+est)"
 _IS_OR_HAS: Final = (
-    rf"(?:is|was) (?:the )?{_SUPERLATIVE}"
-    r"|(?:has|had) the (?:most|fewest|least|[a-z]+est) [a-z]+(?: (?!in\b|on\b|at\b|of\b)[a-z]+)?"
+    rf"(?:is|are|was|were) (?:the )?{_SUPERLATIVE}"
+    r"|(?:has|have|had) the (?:most|fewest|least|[a-z]+est) [a-z]+"
+    r"(?: (?!(?:in|on|at|of)\b)[a-z]+)?"
 )
 _EVENT: Final = r"(?:was )?[a-z]+(?: out)? (?:first|earliest|last|latest)"
 _WHO: Final = "(?:which|what|who)"
@@ -152,7 +153,8 @@ def _best(
         label = search.index.schema.names[paths[0].hops[-1][0]]
         values = ", ".join(f"{instances[p.topic]} {p.answers[0].name}" for p in first)
         more = ", ..." if len(valued) > _NAMED else ""
-        lead = f"{len(valued)} of {len(instances)} {plural(asked.kind)} state the {label}"
+        kinds = asked.kind if asked.kind.endswith("s") else plural(asked.kind)
+        lead = f"{len(valued)} of {len(instances)} {kinds} state the {label}"
         probability = round(found.probability * len(valued) / len(instances), 4)
         meaning = f"{lead}: {values}{more}; {found.meaning}"
         return replace(found, names=names, meaning=meaning, probability=probability)
