@@ -142,12 +142,17 @@ def as_asked(
 
 
 def _labels(search: PathSearch, hop: Hop) -> Iterator[str]:
-    """The labels of a property; the further ones of the packaged ontology say more than it does."""
+    """The labels of a property, and further ones, unless these say more than it does.
+
+    Those of the packaged ontology do, and several of one's own that say different things: "brother"
+    and "sister" of a property for siblings.
+    """
     schema, declared = search.index.schema, search.in_use.ontology.properties.get(hop.predicate)
     yield schema.names[hop.predicate]
     yield from schema.phrases.get(hop.start, ())
     if declared and hop.predicate not in common_schema().properties:
-        yield from declared.alternatives
+        said = {_specific(label) for label in declared.alternatives} - {frozenset()}
+        yield from declared.alternatives if len(said) == 1 else ()
 
 
 def _specific(text: str) -> frozenset[str]:

@@ -172,8 +172,10 @@ def searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
     if imported.in_use.parts:
         yield imported
     if view.reader.extracted.parts:
-        words = packaged_model().content(unnamed)
-        is_sayable = bool(words) and view.derived(_words).issuperset(words)
+        words, known = packaged_model().content(unnamed), view.derived(_words)
+        if imported.in_use.parts and imported.identities:  # paths lead from documents into graphs
+            known |= imported.index.words
+        is_sayable = bool(words) and known.issuperset(words)
         if is_sayable and view.reader.select_provenance("typed-relationship"):
             yield PathSearch(view, replace(options, imported=False))
 
@@ -233,7 +235,8 @@ def _found(
                 return None  # it may be of the kind that is counted, or not
         if chosen := of_kind(search, topics[0].asking.before, kind, chosen):
             found = looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
-            return _counted(search, chosen, found) if is_count else found
+            is_partial = any(triple in stated for p in chosen for walk in walks(p) for triple in walk)
+            return _counted(search, chosen, found, is_partial=is_partial) if is_count else found
     return None
 
 
@@ -248,11 +251,17 @@ def _ending_at(
             yield replace(path, answers=answers)
 
 
-def _counted(search: PathSearch, paths: Sequence[RelationPath], found: Found) -> Found | None:
-    """The number of things that were found, unless there are more, or dates and numbers."""
+def _counted(
+    search: PathSearch, paths: Sequence[RelationPath], found: Found, *, is_partial: bool
+) -> Found | None:
+    """The number of things that were found, unless there are more, or dates and numbers.
+
+    It is the least number if documents state any of them, which may say more than was understood.
+    """
     things = {search.identities.one(answer.iri) for path in paths for answer in path.answers}
     if "" in things or any(path.is_cut for path in paths):
         return None
     more = ", ..." if len(found.names) > _COUNTED else ""
     names = f"{', '.join(found.names[:_COUNTED])}{more}"
-    return replace(found, names=(str(len(things)),), meaning=f"{names}: {found.meaning}")
+    number = f"{'at least ' if is_partial else ''}{len(things)}"
+    return replace(found, names=(number,), meaning=f"{names}: {found.meaning}")

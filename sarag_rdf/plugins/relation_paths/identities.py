@@ -38,6 +38,10 @@ class Identities:
     def __bool__(self) -> bool:
         return bool(self._of)
 
+    def several(self) -> list[tuple[str, ...]]:
+        """The nodes of each thing that has more than one."""
+        return sorted(set(self._of.values()))
+
     def of(self, node: str) -> tuple[str, ...]:
         """All nodes for the same thing, the one that it is called by first."""
         return self._of.get(node, (node,))

@@ -25,6 +25,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.plugins.relation_paths.asked_kinds import may_end
+from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
     FORM,
@@ -36,7 +37,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     PathSchema,
     read_schema,
 )
-from sarag_rdf.plugins.relation_paths.path_words import DOER, Asking, kind_words
+from sarag_rdf.plugins.relation_paths.path_words import DOER, Asking, kind_words, stem_of
 from sarag_rdf.retrieval.view import GraphView
 
 
@@ -95,15 +96,17 @@ class PathIndex:
         self._number = {hop: at for at, hop in enumerate(self.schema.hops)}
 
     def _arrays(self) -> Arrays:
-        schema = read_schema(self._reader).to_json()
+        linked = self._view.derived(Identities).several()
+        schema = read_schema(self._reader, linked).to_json()
         return IriList.packed([schema]).arrays("schema")
 
     @property
     def _state(self) -> str:
-        """A digest of imported graphs and ontologies: reading them takes seconds."""
+        """A digest of imported graphs, their links and ontologies: reading them takes seconds."""
+        linked = self._view.derived(Identities).several()
         read = [part.name for part in self._reader.parts]
         graphs = [graph for graph in imported_graphs(self._reader) if graph.name in read]
-        return sha256_hex(repr((read, graphs, stored_ontologies(self._reader))))
+        return sha256_hex(repr((read, graphs, linked, stored_ontologies(self._reader))))
 
     @cached_property
     def _groups(self) -> tuple[TextGroups, TextGroups, TextGroups]:
@@ -142,6 +145,13 @@ class PathIndex:
     def _words(self) -> list[frozenset[str]]:
         """The same without the kind of thing at the end, which many hops share."""
         return [self._model.words_for(self.schema, hop) for hop in self.schema.hops]
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The stems of all words in which a question may say hops, and what stands at their ends."""
+        names = " ".join((*self.schema.names.values(), *self.schema.kinds.values()))
+        stems = map(stem_of, chain.from_iterable(self._said))
+        return frozenset(self._model.content(names)).union(stems)
 
     def text(self, path: HopSequence) -> str:
         """A path in words, from the kind of thing at its start."""

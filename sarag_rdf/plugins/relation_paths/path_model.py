@@ -11,10 +11,10 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -79,7 +79,7 @@ class Hop:
 
 
 HopSequence = tuple[Hop, ...]
-FORM: Final = "4"
+FORM: Final = "5"
 """The version of what `read_schema` makes: what another one has made is not read from a cache."""
 
 
@@ -134,8 +134,11 @@ class PathSchema:
         return json.dumps(asdict(self))
 
 
-def read_schema(reader: GraphReader) -> PathSchema:
-    """The schema of the parts of a graph; raises a `StoreError`."""
+def read_schema(reader: GraphReader, linked: Iterable[Collection[str]] = ()) -> PathSchema:
+    """The schema of the parts of a graph; raises a `StoreError`.
+
+    Each of `linked` are nodes of one thing, perhaps of several graphs, over which paths go on.
+    """
     in_use = SchemaInUse(reader)
     uses: defaultdict[str, list[PropertyUse]] = defaultdict(list)
     joins: defaultdict[str, set[str]] = defaultdict(set)
@@ -146,6 +149,9 @@ def read_schema(reader: GraphReader) -> PathSchema:
             together = ends.value.split()
             for end in together:
                 joins[end] |= set(together)
+    for together in _ends_of_linked(in_use, [*linked]):
+        for end in together & joins.keys():
+            joins[end] |= together & joins.keys()
     fan_out: dict[str, float] = {}
     for iri, several in uses.items():
         if "+" + iri in joins:
@@ -182,6 +188,16 @@ def read_schema(reader: GraphReader) -> PathSchema:
         {start: list(packaged_phrases().get(name, ())) for start, name in alike.items()},
         {start: sorted(said[start]) for start in fan_out if start in said},
     )
+
+
+def _ends_of_linked(
+    in_use: SchemaInUse, linked: Sequence[Collection[str]]
+) -> set[frozenset[str]]:
+    """The ends of properties at which the nodes of one thing stand, together."""
+    ends: defaultdict[str, set[str]] = defaultdict(set)
+    for node, end in in_use.rows_for("entity-ends", sorted(chain.from_iterable(linked))):
+        ends[node.value].add(end.value)
+    return {frozenset().union(*(ends[node] for node in nodes)) for nodes in linked}
 
 
 def _known(names: Mapping[str, str], joins: Container[str]) -> dict[str, str]:
