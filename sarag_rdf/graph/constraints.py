@@ -45,6 +45,7 @@ class Constraints:
                 known.single.add(path)
             known.ordered |= {(path, p) for p in index.iris(shape, SH.lessThanOrEquals.value)}
             known.ordered |= {(path, p) for p in index.iris(shape, SH.lessThan.value)}
+        known.single.update(*(schema.equivalents.get(iri_, ()) for iri_ in known.single))
         known.disjoint |= {frozenset(pair) for pair in index.pairs(OWL.disjointWith.value)}
         for node in index.instances([OWL.AllDisjointClasses.value]):
             for members in index.objects(node, OWL.members.value):

@@ -98,9 +98,11 @@ def find_contradictions(
 
     `reader` reads the documents, and `imported` the graphs that they are compared with.
     """
-    constraints = Constraints.read(reader, schema_in_force(reader))
-    ranks = Decisions.read(reader).ranks
-    found = [c for c in _of_values(reader, constraints, imported) if not _is_decided(c, ranks)]
+    schema = schema_in_force(reader)
+    constraints, ranks = Constraints.read(reader, schema), Decisions.read(reader).ranks
+    first = {p: min(p, *others) for p, others in schema.equivalents.items()}  # of equivalents
+    every = _of_values(reader, constraints, first, imported)
+    found = [each for each in every if not _is_decided(each, ranks)]
     found += _of_classes(reader, constraints)
     names = entity_labels(reader, {each.entity for each in found})
     labelled = (
@@ -127,21 +129,27 @@ class _Stated:
 
 
 def _of_values(
-    reader: GraphReader, constraints: Constraints, imported: GraphReader | None
+    reader: GraphReader,
+    constraints: Constraints,
+    first: Mapping[str, str],
+    imported: GraphReader | None,
 ) -> Iterator[Contradiction]:
-    properties = constraints.single | {p for pair in constraints.ordered for p in pair}
+    single = {first.get(p, p) for p in constraints.single}
+    ordered = {(first.get(p, p), first.get(q, q)) for p, q in constraints.ordered}
+    properties = single | {p for pair in ordered for p in pair}
+    properties |= {p for p, same in first.items() if same in properties}
     stated = _stated(reader, properties)
     others = _stated_elsewhere(imported, stated, properties) if imported else {}
     for entity, statements in stated.items():
         by_property: defaultdict[str, list[_Stated]] = defaultdict(list)
         for each in (*statements, *others.get(entity, ())):
-            by_property[each.side.property].append(each)
+            by_property[first.get(each.side.property, each.side.property)].append(each)
         of = {property_: _most_precise(several) for property_, several in by_property.items()}
-        for property_ in sorted(constraints.single & of.keys()):
+        for property_ in sorted(single & of.keys()):
             for one, other in combinations(of[property_], 2):
                 if _differ(one, other):
                     yield Contradiction("value", entity, "", one.side, other.side)
-        for before, after in sorted(constraints.ordered):
+        for before, after in sorted(ordered):
             for one in of.get(before, ()):
                 for other in of.get(after, ()):
                     if _is_after(one.value, other.value) and not (

@@ -17,7 +17,7 @@ from tests.faults.places import resized, small_disk
 from tests.faults.readers import opened
 from tests.forked import run_forked
 
-KILLS = int(os.environ.get("SARAG_TEST_KILLS", "21"))
+KILLS = int(os.environ.get("SARAG_TEST_KILLS", "9"))
 SEED = int(os.environ.get("SARAG_TEST_SEED", "0"))
 STORED = [kind for kind, (pattern, _) in KINDS.items() if pattern.startswith("store/")]
 

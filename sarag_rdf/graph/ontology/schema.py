@@ -100,9 +100,12 @@ class Schema:
     @cached_property
     def inverses(self) -> Mapping[str, frozenset[str]]:
         """Property -> those that are declared as its inverse, at either one."""
-        declared = [(p.iri, p.inverse) for p in self.properties.values() if p.inverse]
-        pairs = (*declared, *((inverse, iri) for iri, inverse in declared))
-        return {iri: frozenset(others) for iri, others in _grouped(pairs).items()}
+        return _both_ways([(p.iri, p.inverse) for p in self.properties.values() if p.inverse])
+
+    @cached_property
+    def equivalents(self) -> Mapping[str, frozenset[str]]:
+        """Property -> those that are declared equivalent, at either one; they need no schema."""
+        return _both_ways([(p.iri, e) for p in self.properties.values() for e in p.equivalents])
 
     def superproperties(self, property_: str) -> Iterator[str]:
         """The direct and indirect superproperties of a property, nearest first."""
@@ -119,6 +122,11 @@ class Schema:
         if not known or not allowed:
             return True
         return self.belongs(known, allowed) or self.belongs(allowed, known)
+
+
+def _both_ways(pairs: Sequence[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
+    every = _grouped((*pairs, *((other, one) for one, other in pairs)))
+    return {iri: frozenset(others) for iri, others in every.items()}
 
 
 def _closure(term: str, terms: Mapping[str, OntologyClass | OntologyProperty]) -> list[str]:

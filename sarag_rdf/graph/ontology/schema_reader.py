@@ -476,7 +476,7 @@ def _property(read: _SchemaReader, iri: str) -> OntologyProperty:
         ranges=tuple(r for r in admitted if r != RDFS.Literal.value) or admitted,
         parents=read.usable(iri, "superproperty"),
         inverse=next((other for other in inverses if other != iri), ""),
-        equivalents=read.usable(iri, "equivalent"),
+        equivalents=tuple(sorted({*read.roles["equivalent"].get(iri, ())} - {iri})),
         is_literal=is_literal,
         is_functional=OWL.FunctionalProperty.value in types
         or (bool(most) and all("1" in [getattr(t, "value", "") for t in m] for m in most)),

@@ -41,6 +41,10 @@ _PAST_FORM: Final = re.compile(
     re.IGNORECASE,
 )
 """A past tense, without which a question for several is in the present: "which firms operate"."""
+_DOES: Final = re.compile(
+    r"\b(?:do|does)\b|^\W*(?:who|which \w+) (?!has\b|is\b)\w+s\b", re.IGNORECASE
+)
+_PERFECT: Final = re.compile(r"\b(?:has|have)\b", re.IGNORECASE)
 
 
 def is_present_tense(question: str) -> bool:
@@ -49,6 +53,21 @@ def is_present_tense(question: str) -> bool:
         return False
     is_plural = _PLURAL.match(question) and not _PAST_FORM.search(question)
     return bool(_NOW.search(question) or is_plural)
+
+
+def asks_what_goes_on(question: str) -> bool:
+    """Whether a question, without names, asks with a verb for what somebody does at present."""
+    return bool(_DOES.search(question)) and not PAST.search(question)
+
+
+def is_past_tense(statement: str) -> bool:
+    """Whether a statement says what was done, and not what has been done since.
+
+    >>> is_past_tense("Ada worked for Orle"), is_past_tense("Ada has worked for Orle since 2010")
+    (True, False)
+    """
+    is_past = PAST.search(statement) or _PAST_FORM.search(statement)
+    return bool(is_past) and not _PERFECT.search(statement)
 
 
 def holding(

@@ -6,7 +6,7 @@ Paths lead through imported graphs, or else through what was extracted from docu
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Final
@@ -17,7 +17,13 @@ from sarag_rdf.base.types import Query, RelationPath
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.plugins.relation_paths.asked_answers import WHICH, as_asked, kinds_of, of_kind
-from sarag_rdf.plugins.relation_paths.exclusive_values import PAST, holding, is_present_tense
+from sarag_rdf.plugins.relation_paths.exclusive_values import (
+    PAST,
+    asks_what_goes_on,
+    holding,
+    is_past_tense,
+    is_present_tense,
+)
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_answers import looked_up
 from sarag_rdf.plugins.relation_paths.path_model import (
@@ -222,37 +228,43 @@ def _found(
         others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
         same = (search.follow_hops(topic, hops) for topic in others)
         alike = (replace(p, score=best.score, probability=best.probability) for p in same)
-        is_now = is_present_tense(_masked(view, query.text))
+        asked = _masked(view, query.text)
+        is_now = is_present_tense(asked)
         chosen, stated = holding(search, query, [best, *alike], is_now=is_now)
         chosen = as_asked(search, topics[0].question, chosen, stated)
+        if asks_what_goes_on(asked):
+            over = {t for t, each in stated.items() if is_past_tense(each.text)}
+            chosen = [*_without(chosen, over)]
         if among:
             is_said = any(_is_directed(search, topic.asking, hops[0]) for topic in topics)
             past = {t for t, each in stated.items() if is_now and PAST.search(each.text)}
-            chosen = [*_ending_at(chosen, among, past)] if is_said else []
+            chosen = [*_without(chosen, past, among)] if is_said else []
         if is_count:
             things = {answer.iri for path in chosen for answer in path.answers}
             if things - kinds_of(search, things - {""}).keys():
                 return None  # it may be of the kind that is counted, or not
         if chosen := of_kind(search, topics[0].asking.before, kind, chosen):
             found = looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
-            is_partial = any(triple in stated for p in chosen for walk in walks(p) for triple in walk)
-            return _counted(search, chosen, found, is_partial=is_partial) if is_count else found
+            return _counted(search, chosen, stated, found) if is_count else found
     return None
 
 
-def _ending_at(
-    paths: Iterable[RelationPath], among: frozenset[str], past: set[Triple]
+def _without(
+    paths: Iterable[RelationPath], over: Set[Triple], among: Set[str] = frozenset()
 ) -> Iterator[RelationPath]:
-    """The paths with the answers among these that need no statement in the past tense."""
+    """The paths with the answers that need no statement that is over, `among` some if given."""
     for path in paths:
         pairs = zip(path.answers, walks(path), strict=True)
-        answers = tuple(a for a, walk in pairs if a.iri in among and past.isdisjoint(walk))
-        if answers:
+        answers = tuple(a for a, walk in pairs if over.isdisjoint(walk))
+        if answers := tuple(a for a in answers if not among or a.iri in among):
             yield replace(path, answers=answers)
 
 
 def _counted(
-    search: PathSearch, paths: Sequence[RelationPath], found: Found, *, is_partial: bool
+    search: PathSearch,
+    paths: Sequence[RelationPath],
+    stated: Container[Triple],
+    found: Found,
 ) -> Found | None:
     """The number of things that were found, unless there are more, or dates and numbers.
 
@@ -263,5 +275,7 @@ def _counted(
         return None
     more = ", ..." if len(found.names) > _COUNTED else ""
     names = f"{', '.join(found.names[:_COUNTED])}{more}"
-    number = f"{'at least ' if is_partial else ''}{len(things)}"
+    triples = chain.from_iterable(chain.from_iterable(map(walks, paths)))
+    least = "at least " if any(triple in stated for triple in triples) else ""
+    number = f"{least}{len(things)}"
     return replace(found, names=(number,), meaning=f"{names}: {found.meaning}")

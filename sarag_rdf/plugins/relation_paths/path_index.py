@@ -148,7 +148,7 @@ class PathIndex:
 
     @cached_property
     def words(self) -> frozenset[str]:
-        """The stems of all words in which a question may say hops, and what stands at their ends."""
+        """The stems of the words in which a question may say hops, and what is at their ends."""
         names = " ".join((*self.schema.names.values(), *self.schema.kinds.values()))
         stems = map(stem_of, chain.from_iterable(self._said))
         return frozenset(self._model.content(names)).union(stems)

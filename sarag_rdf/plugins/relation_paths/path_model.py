@@ -190,9 +190,7 @@ def read_schema(reader: GraphReader, linked: Iterable[Collection[str]] = ()) -> 
     )
 
 
-def _ends_of_linked(
-    in_use: SchemaInUse, linked: Sequence[Collection[str]]
-) -> set[frozenset[str]]:
+def _ends_of_linked(in_use: SchemaInUse, linked: Sequence[Collection[str]]) -> set[frozenset[str]]:
     """The ends of properties at which the nodes of one thing stand, together."""
     ends: defaultdict[str, set[str]] = defaultdict(set)
     for node, end in in_use.rows_for("entity-ends", sorted(chain.from_iterable(linked))):

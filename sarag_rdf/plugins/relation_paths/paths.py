@@ -351,11 +351,11 @@ class PathSearch:
         return replace(self._described(path), sparql=text, answers=first, is_cut=is_cut)
 
     def _property_path(self, property_: str) -> str:
-        """The SPARQL of a hop, which inverse properties state as well."""
-        inverses = (
-            f"^{NamedNode(iri)}" for iri in sorted(self.in_use.ontology.inverses.get(property_, ()))
-        )
-        either = "|".join((str(NamedNode(property_)), *inverses))
+        """The SPARQL of a hop, which equivalent and inverse properties state as well."""
+        ontology = self.in_use.ontology
+        equal = (str(NamedNode(iri)) for iri in sorted(ontology.equivalents.get(property_, ())))
+        inverses = (f"^{NamedNode(iri)}" for iri in sorted(ontology.inverses.get(property_, ())))
+        either = "|".join((str(NamedNode(property_)), *equal, *inverses))
         return f"({either})" if "|" in either else either
 
     def _described(self, path: RankedPath) -> RelationPath:
@@ -394,6 +394,8 @@ class PathSearch:
                 self._statements[triple].add(own)
                 for inverse in self.in_use.ontology.inverses.get(triple[1], ()):
                     self._statements[triple[2], inverse, triple[0]].add(own)
+                for equal in self.in_use.ontology.equivalents.get(triple[1], ()):
+                    self._statements[triple[0], equal, triple[2]].add(own)
         made = self._statements
         return {triple: sorted(made[triple], reverse=True) for triple in triples & made.keys()}
 
