@@ -173,3 +173,19 @@ def test_documents_and_linked_imported_graphs_are_compared(
     assert "1 statement deprecated" in sarag("contradictions", "--kg", kg, "--accept", table).out
     after = json.loads(sarag("contradictions", "--kg", kg, "--json").out)
     assert len(after) == len(before) + 2
+
+
+def test_equivalent_properties_are_compared(kg: Path, tmp_path: Path, sarag: Sarag) -> None:
+    (tmp_path / "people.ttl").write_text(LUND.replace("c:birthDate", "ex:born"))
+    (tmp_path / "same.ttl").write_text(
+        LUND + "@prefix owl: <http://www.w3.org/2002/07/owl#> . c:birthDate rdfs:label 'born' ;"
+        "a owl:DatatypeProperty , owl:FunctionalProperty ; owl:equivalentProperty ex:born ."
+    )
+    with sarag_rdf.open(kg, embedder=HashEmbedder(), endpoint=None) as graph:
+        graph.import_graph(tmp_path / "people.ttl", "rdf", name="people")
+        link(kg, (Minter().entity("ann bo"), SKOS.exactMatch, "https://people.example/bo"))
+        before = sarag("contradictions", "--kg", kg).out
+        graph.ontologies.add(tmp_path / "same.ttl")
+    after = sarag("contradictions", "--kg", kg).out
+    assert "born 1901-01-02 (imported graph people)" in after
+    assert "born 1901-01-02" not in before

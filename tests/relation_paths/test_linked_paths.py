@@ -173,6 +173,112 @@ def test_inverse_properties_say_the_same(tmp_path: Path) -> None:
         assert kg.ask("Who owns Skiff?").text == "Rook"
 
 
+ATLAS = f"""
+    @prefix v: <https://atlas.example/terms#> . @prefix : <https://atlas.example/> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix c: <{COMMON}> .
+    @prefix owl: <http://www.w3.org/2002/07/owl#> .
+    @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+    v:City rdfs:label "city" . v:Country rdfs:label "country" .
+    v:country a owl:ObjectProperty ; rdfs:label "country" ; rdfs:domain v:City ;
+        rdfs:range v:Country .
+    v:begun a owl:DatatypeProperty , owl:FunctionalProperty ; rdfs:label "year of the beginning" .
+    c:inception a owl:DatatypeProperty ; rdfs:label "founded" .
+    :skien a v:City ; rdfs:label "Skien" ; v:country :norway .
+    :norway a v:Country ; rdfs:label "Norway" .
+    :thule rdfs:label "Thule" ; v:begun "1902"^^xsd:gYear .
+"""
+ATLAS_TEXTS = (
+    "Ann | was born in | Skien | birthPlace 0.9 |\n\n"
+    "Thule | was founded in | 1905 | inception 0.9 |\n\n"
+    "Ann | worked at | Thule | employer 0.9 |\n\n"
+    "Eli | has worked at | Thule | employer 0.9 |\n\n"
+    "Bea | worked at | Thule | employer 0.9 | 1920/"
+)
+
+
+@pytest.fixture
+def atlas(tmp_path: Path) -> Path:
+    """Documents, and a graph that shares no property with them."""
+    (tmp_path / "atlas.ttl").write_text(ATLAS)
+    with opened(tmp_path / "kg") as kg:
+        kg.index([Source(ATLAS_TEXTS, "atlas", "atlas.txt")], extractor=TermsExtractor())
+        kg.import_graph(tmp_path / "atlas.ttl", "rdf", name="atlas")
+    link(
+        tmp_path / "kg",
+        *(
+            (MINTER.entity(name), SKOS.exactMatch, f"https://atlas.example/{name}")
+            for name in ("skien", "thule")
+        ),
+    )
+    return tmp_path / "kg"
+
+
+def test_a_path_goes_on_in_a_graph_with_other_properties(atlas: Path) -> None:
+    answer = ask(atlas, "In which country was Ann born?")
+    assert answer.text == "Norway"
+    assert "Ann was born in Skien" in answer.reasoning
+
+
+def test_equivalent_properties_say_the_same(atlas: Path) -> None:
+    assert ask(atlas, "When was Thule founded?").text == "1905"
+    (atlas.parent / "same.ttl").write_text(
+        ATLAS + "c:inception owl:equivalentProperty v:begun ; a owl:FunctionalProperty ."
+    )
+    with opened(atlas) as kg:
+        kg.ontologies.add(atlas.parent / "same.ttl")
+    for question in ("When was Thule founded?", "What is the year of the beginning of Thule?"):
+        answer = ask(atlas, question)
+        assert set(answer.text.split("; ")) == {"1902", "1905"}, question
+        assert "the statements disagree" in answer.reasoning
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("Who works at Thule?", "Bea; Eli"),
+        ("Who worked at Thule?", "Ann; Bea; Eli"),
+        ("Where does Ann work?", ""),
+        ("Where does Eli work?", "Thule"),
+    ],
+)
+def test_what_was_done_is_not_told_as_going_on(atlas: Path, question: str, text: str) -> None:
+    answer = ask(atlas, question)
+    assert (answer.text if answer.outcome == "answered" else "") == text
+
+
+def test_a_number_of_things_that_documents_state_is_the_least(tmp_path: Path) -> None:
+    (tmp_path / "own.ttl").write_text("""
+        @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix o: <https://own.example/> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        o:Boat a owl:Class ; rdfs:label "boat" . o:Firm a owl:Class ; rdfs:label "shipyard" .
+        o:owns a owl:ObjectProperty ; rdfs:label "owns" ; rdfs:domain o:Firm ; rdfs:range o:Boat .
+    """)
+    text = "Rook is a shipyard. Ara is a boat. Bee is a boat. Rook owns Ara. Rook owns Bee."
+    with opened(tmp_path / "kg") as kg:
+        kg.ontologies.add(tmp_path / "own.ttl")
+        kg.index([Source(text, "yard", "yard.txt")], extractor="spacy")
+        answer = kg.ask("How many boats does Rook own?")
+    assert answer.text == "at least 2"
+    assert "Ara, Bee" in answer.reasoning
+
+
+@pytest.mark.parametrize("labels", ['"brother" , "sister"', '"sister"'])
+def test_several_labels_that_say_more_are_to_be_said(tmp_path: Path, labels: str) -> None:
+    (tmp_path / "own.ttl").write_text(f"""
+        @prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix o: <https://own.example/> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+        o:kin a owl:ObjectProperty ; rdfs:label "sibling" ; skos:altLabel {labels} .
+        o:ann rdfs:label "Ann" ; o:kin o:eli . o:eli rdfs:label "Eli" .
+    """)
+    with opened(tmp_path / "kg") as kg:
+        kg.ontologies.add(tmp_path / "own.ttl")
+        kg.import_graph(tmp_path / "own.ttl", "rdf", name="kin")
+        assert kg.ask("Who is the sibling of Ann?").text == "Eli"
+        answer = kg.ask("Who is the sister of Ann?")
+    assert (answer.outcome == "answered") == (labels == '"sister"')
+
+
 def test_identities_are_closed_and_called_by_imported_items(folder: Path) -> None:
     link(folder, (f"{ITEM}rook", OWL.sameAs, f"{ITEM}thule"))
     with opened(folder) as kg, kg.session.read() as snapshot:

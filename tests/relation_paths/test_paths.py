@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -1133,9 +1133,9 @@ def test_imported_graphs_are_read_once(tmp_path: Path, monkeypatch: pytest.Monke
     """Not after a change of documents, but after one of ontologies or imports."""
     readings = []
 
-    def reading(reader: GraphReader) -> PathSchema:
+    def reading(reader: GraphReader, linked: Iterable[Collection[str]]) -> PathSchema:
         readings.append([part.name for part in reader.parts])
-        return read_schema(reader)
+        return read_schema(reader, linked)
 
     monkeypatch.setattr(path_index, "read_schema", reading)
 

@@ -16,6 +16,7 @@ from sarag_rdf.base.questions import is_yes_or_no
 from sarag_rdf.base.types import Query, RelationPath
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
+from sarag_rdf.graph.valid_time import stated_times
 from sarag_rdf.plugins.relation_paths.asked_answers import WHICH, as_asked, kinds_of, of_kind
 from sarag_rdf.plugins.relation_paths.exclusive_values import (
     PAST,
@@ -233,12 +234,14 @@ def _found(
         chosen, stated = holding(search, query, [best, *alike], is_now=is_now)
         chosen = as_asked(search, topics[0].question, chosen, stated)
         if asks_what_goes_on(asked):
-            over = {t for t, each in stated.items() if is_past_tense(each.text)}
+            past = {t: each for t, each in stated.items() if is_past_tense(each.text)}
+            dated = stated_times(view.reader, {each.relationship for each in past.values()})
+            over = {t for t, each in past.items() if each.relationship not in dated}
             chosen = [*_without(chosen, over)]
         if among:
             is_said = any(_is_directed(search, topic.asking, hops[0]) for topic in topics)
-            past = {t for t, each in stated.items() if is_now and PAST.search(each.text)}
-            chosen = [*_without(chosen, past, among)] if is_said else []
+            over = {t for t, each in stated.items() if is_now and PAST.search(each.text)}
+            chosen = [*_without(chosen, over, among)] if is_said else []
         if is_count:
             things = {answer.iri for path in chosen for answer in path.answers}
             if things - kinds_of(search, things - {""}).keys():
