@@ -373,7 +373,7 @@ def test_gaps_of_paths(
 ) -> None:
     search = paths_of(kg)
     ranked = search.ranked(search.topics(question))
-    found = {search.index.text(each.hops): each.gaps for each in ranked}
+    found = {search.model.texts(search.index.schema, each.hops)[0]: each.gaps for each in ranked}
     assert found[path] == gaps
 
 
@@ -644,7 +644,11 @@ def test_a_path_says_all_that_is_asked_in_its_direction(
         kg.import_graph(tmp_path / "family.ttl", "rdf", name="family")
         search = paths_of(kg, candidates=1000)
         ranked = search.ranked(search.topics(question))
-        assert {search.index.text(each.hops) for each in ranked if each.gaps == (0, 0)} == closed
+        assert {
+            search.model.texts(search.index.schema, each.hops)[0]
+            for each in ranked
+            if each.gaps == (0, 0)
+        } == closed
 
 
 def test_a_label_names_the_object_alone_and_of_the_grandchild_if_there_is_a_property(

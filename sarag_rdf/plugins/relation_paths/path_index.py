@@ -153,10 +153,6 @@ class PathIndex:
         stems = map(stem_of, chain.from_iterable(self._said))
         return frozenset(self._model.content(names)).union(stems)
 
-    def text(self, path: HopSequence) -> str:
-        """A path in words, from the kind of thing at its start."""
-        return self._model.texts(self.schema, path)[0]
-
     def start(self, kind: str) -> str:
         """What stands for a topic of that kind."""
         return self._model.templates["start"].format(kind=kind)

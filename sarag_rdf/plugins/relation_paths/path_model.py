@@ -298,6 +298,9 @@ _MEASURE: Final = re.compile(r"\bhow (?:long|far|large|tall|big|high|deep|wide)\
 """Questions for a number that is stated; "how many" may ask to count."""
 _TIME: Final = re.compile(r"\b(?:what|which) (?:date|day|month|decade|century)\b", re.IGNORECASE)
 _IRREGULAR: Final = frozenset({"people", "children", "men", "women"})
+_UNCOUNTABLE: Final = frozenset(
+    "software hardware equipment staff music information research series species".split()
+)
 _PLURALS: Final = (("y", "ies"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes"))
 _TEMPLATES: Final = {
     "start": {"kind"},
@@ -407,6 +410,10 @@ class PathModel:
         ]
         return tuple(dict.fromkeys([*self.names(schema, hop), *stated]))[:PHRASES]
 
+    def is_worded(self, schema: PathSchema, hop: Hop) -> bool:
+        """Whether a hop has a phrase of its own, so that its label needs none."""
+        return bool(_annotated_or_packaged(schema, hop))
+
     def names(self, schema: PathSchema, hop: Hop) -> tuple[str, ...]:
         """Phrases for what a hop leads to: annotated or packaged ones, or else one of the label."""
         if own := _annotated_or_packaged(schema, hop):
@@ -463,16 +470,17 @@ class PathModel:
         start = self.templates["start"].format(kind=schema.kinds.get(path[0].start, THING))
         return tuple(
             dict.fromkeys(
-                self._composed([phrases[at] for phrases, at in zip(known, row, strict=True)], start)
+                self.composed([phrases[at] for phrases, at in zip(known, row, strict=True)], start)
                 for row in chosen
             )
         )
 
     def text_from(self, schema: PathSchema, path: HopSequence, name: str) -> str:
         """A path in words, from an entity with that name."""
-        return self._composed([self.noun_phrase(schema, hop) for hop in path], name)
+        return self.composed([self.noun_phrase(schema, hop) for hop in path], name)
 
-    def _composed(self, phrases: Sequence[str], text: str) -> str:
+    def composed(self, phrases: Sequence[str], text: str) -> str:
+        """The phrases of hops, one after the other, around a text."""
         for phrase in phrases:
             template = self.templates["question" if self._asks(phrase) else "hop"]
             text = template.format(phrase=phrase, rest=text)
@@ -484,9 +492,12 @@ def _annotated_or_packaged(schema: PathSchema, hop: Hop) -> Sequence[str]:
 
 
 def plural(noun: str) -> str:
-    for ending, plural in _PLURALS:
+    """The word for several of a kind."""
+    if noun in _UNCOUNTABLE:
+        return noun
+    for ending, several in _PLURALS:
         if noun.endswith(ending) and not noun.endswith(("ay", "ey", "oy")):
-            return noun.removesuffix(ending) + plural
+            return noun.removesuffix(ending) + several
     return noun + "s"
 
 

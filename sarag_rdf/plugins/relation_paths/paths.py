@@ -50,6 +50,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     packaged_model,
     read_model,
 )
+from sarag_rdf.plugins.relation_paths.path_wording import spoken
 from sarag_rdf.plugins.relation_paths.path_words import Asking
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.network import ABOUT, DESCRIBES, SAME_AS
@@ -363,7 +364,7 @@ class PathSearch:
             path.topic.seed.node,
             path.topic.name,
             tuple((hop.predicate, hop.is_inverse) for hop in path.hops),
-            self.index.text(path.hops),
+            spoken(self.model, self.index.schema, self.in_use.ontology, path.hops),
             path.score,
             probability=round(self.model.probability(path.score, path.gaps), 4),
         )
