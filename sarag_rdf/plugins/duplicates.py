@@ -1,4 +1,4 @@
-"""The merge rule ``duplicates``: entities that may be one, by all that speaks for it together."""
+"""The merge rules ``duplicates``, by all that speaks for a pair together, and ``short-names``."""
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ _MAX_GROUP = 50
 """Entities with a word in common, above which the word is too common to be compared by."""
 _SHOWN = 3
 """Shared neighbours that are named as evidence."""
+_PREPOSITIONS = frozenset("of the for in at on to from by under".split())
 _TYPES = frozenset(class_.value for class_ in TYPE_CLASSES.values())
 
 
@@ -194,4 +195,30 @@ def _numbers(words: Iterable[str]) -> list[str]:
     return sorted(word for word in words if any(map(str.isdigit, word)))
 
 
+def _propose_short_names(context: MergeContext) -> Iterator[Match]:
+    """Names with which one other name begins or ends, of what a document names beside it.
+
+    A common neighbour is enough as well.
+    """
+    features, wholes = context.features, defaultdict[str, set[str]](set)
+    for entity, name in features.names.items():
+        words = name.split()
+        for at in range(1, len(words)):
+            wholes[" ".join(words[:at])].add(entity)
+            if words[at - 1] not in _PREPOSITIONS:  # "history of Ulm" is not Ulm
+                wholes[" ".join(words[at:])].add(entity)
+    for short, name in sorted(features.names.items()):
+        if len(wholes[name]) != 1:
+            continue
+        [whole] = wholes[name]
+        fits = _class_similarity(features.classes[short], features.classes[whole])
+        together = sorted(features.texts[short] & features.texts[whole])
+        if fits and (together or features.share_neighbour(short, whole)):
+            pair = features.merge_order(whole, short)
+            match = proposal(*pair, SEMAPV.LexicalMatching, 0.8 if together else 0.7)
+            longer = features.names[whole]
+            yield replace(match, comment=f"'{longer}' is the only name that has '{name}' at an end")
+
+
 DUPLICATES = MergeRule(_propose_duplicates, needs_review=True)
+SHORT_NAMES = MergeRule(_propose_short_names, needs_review=True)

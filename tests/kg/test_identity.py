@@ -524,3 +524,24 @@ def test_possible_duplicates_have_their_evidence_and_are_merged_after_review(
         assert stored(kg) == before
     unreviewed = ("merge", "--kg", tmp_path / "kg", "--rule", "duplicates", "--unreviewed")
     sarag(*unreviewed).fails(2, "are merged only after review")
+
+
+def test_short_names_are_those_of_one_longer_name(tmp_path: Path) -> None:
+    """Not of several, not behind a preposition, and not of what no document names beside it."""
+    texts = (
+        "Orle Works knows Ivo Holt.", "Orle knows Ivo Holt.", "Architect Bo Lind knows Ann.",
+        "Bo Lind knows Ann.", "Hall of Thule knows Cy.", "Thule knows Cy.", "Cy knows Em.",
+        "Ann Ek knows Ed.", "Ann Holm knows Ed.",
+    )  # fmt: skip
+    sources = [Source(text, "One", f"{number}.txt") for number, text in enumerate(texts)]
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(sources, extractor=PeopleExtractor())
+        found = {
+            frozenset((match.subject_label, match.object_label)): match.comment
+            for match in kg.decisions.propose_merges("short-names")
+        }
+    assert found.keys() == {
+        frozenset(("Orle", "Orle Works")),
+        frozenset(("Bo Lind", "Architect Bo Lind")),
+    }
+    assert "'orle works' is the only name" in found[frozenset(("Orle", "Orle Works"))]
