@@ -279,6 +279,30 @@ def test_several_labels_that_say_more_are_to_be_said(tmp_path: Path, labels: str
     assert (answer.outcome == "answered") == (labels == '"sister"')
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is located in Halden?", "Fort Stein"),
+        ("Which places are located in Halden?", "Fort Stein"),
+        ("Where is Halden located?", "Norland"),
+        ("What is Halden located in?", "Norland"),
+    ],
+)
+def test_what_is_in_a_place_and_where_it_is(tmp_path: Path, question: str, text: str) -> None:
+    """The packaged ontology calls both the place and what is in it locations."""
+    (tmp_path / "places.ttl").write_text("""
+        @prefix : <https://places.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        :Place a owl:Class ; rdfs:label "place" .
+        :in a owl:ObjectProperty ; rdfs:label "located in" .
+        :halden a :Place ; rdfs:label "Halden" ; :in :norland . :norland a :Place ;
+            rdfs:label "Norland" . :fort a :Place ; rdfs:label "Fort Stein" ; :in :halden .
+    """)
+    with opened(tmp_path / "kg") as kg:
+        kg.import_graph(tmp_path / "places.ttl", "rdf", name="places")
+        assert kg.ask(question).text == text
+
+
 def test_identities_are_closed_and_called_by_imported_items(folder: Path) -> None:
     link(folder, (f"{ITEM}rook", OWL.sameAs, f"{ITEM}thule"))
     with opened(folder) as kg, kg.session.read() as snapshot:

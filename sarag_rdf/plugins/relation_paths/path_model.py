@@ -79,7 +79,7 @@ class Hop:
 
 
 HopSequence = tuple[Hop, ...]
-FORM: Final = "5"
+FORM: Final = "6"
 """The version of what `read_schema` makes: what another one has made is not read from a cache."""
 
 

@@ -46,7 +46,7 @@ _WITH_THE: Final = re.compile(r"\b(?:with|of|in|for) the (\w+)$")
 """Ends a phrase for what leads to the topic: "places with the capital", "movies of the genre"."""
 _PASSIVE: Final = re.compile(r"(?:is|was|are|were) \w+(?:ed|en|on)")
 """A passive without a preposition, "was awarded": it is no verb of who awards."""
-_ACT: Final = re.compile(r"\w+(?:ion|ment|ance|ence|ship)")
+_ACT: Final = re.compile(r"\w+(?:ion|ment|ance|ence|ship)s?")
 """A word for what is done: "supervision"."""
 _DOER: Final = re.compile(r"(?!(?:after|over|under)$)\w{2,}(?:er|or)s?")
 """A word for who does something: "supervisors"."""
