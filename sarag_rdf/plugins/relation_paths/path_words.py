@@ -21,14 +21,16 @@ from typing import Final, NamedTuple
 from sarag_rdf.graph.ontology.schema import OntologyProperty
 
 _WORD: Final = re.compile(r"\w+")
-_OF_FIRST: Final = re.compile(r"(?:is|was|are|were) (?:the|an?|one of the) ")
-"""Begins a phrase whose noun names what stands before it: "is the son of", not "was born in"."""
-_OF_SECOND: Final = re.compile(r"(?:has|had|have) ")
-_ROLE: Final = re.compile(r"\b(?!\w+ed |made |built |born |consists? )\w+ of$")
-"""Ends a label that names the subject of its property: "capital of", but not "made of"."""
 _PREPOSITION: Final = re.compile(
     r"of|by|in|at|on|to|from|with|for|about|through|into|over|under|near|after|as|along"
 )
+_OF_FIRST: Final = re.compile(r"(?:is|was|are|were) (?:the|an?|one of the) ")
+"""Begins a phrase whose noun names what stands before it: "is the son of", not "was born in"."""
+_PARTICIPLE: Final = re.compile(rf" (?=\w+ed (?:{_PREPOSITION.pattern})$)")
+"""Before what is said of the noun of a phrase: "is a town located in"."""
+_OF_SECOND: Final = re.compile(r"(?:has|had|have) ")
+_ROLE: Final = re.compile(r"\b(?!\w+ed |made |built |born |consists? )\w+ of$")
+"""Ends a label that names the subject of its property: "capital of", but not "made of"."""
 _VERB: Final = re.compile(rf"\w+ed|.* (?:{_PREPOSITION.pattern})")
 """A label that is a verb: "influenced", "located in", but not "date published"."""
 _VERB_OR_NAME: Final = re.compile(r"\w+[^\Ws]s")
@@ -143,7 +145,9 @@ def _say_label(label: str, first: set[str], second: set[str], content: Content) 
 
 def _say_phrase(phrase: str, first: set[str], second: set[str], content: Content) -> None:
     if _OF_FIRST.match(phrase):
-        _name(phrase, first, second, content)
+        noun, *participle = _PARTICIPLE.split(phrase)
+        _name(noun, first, second, content)
+        _verb("".join(participle), first, second, content)
     elif _OF_SECOND.match(phrase):
         _name(phrase, second, first, content)
     elif not _PASSIVE.fullmatch(phrase):
