@@ -121,7 +121,7 @@ ONLY_IN: dict[str, set[str]] = {
 BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 1104,
-    "base": 4551,
+    "base": 4557,
     "building": 4688,
     "cli": 2963,
     "documents": 828,
@@ -138,7 +138,7 @@ BUDGETS: dict[str, int] = {
     "plugins.evaluation": 5636,
     "plugins.contradictions": 346,
     "plugins.quarantine": 124,
-    "plugins.statements": 234,
+    "plugins.statements": 248,
     "plugins.demo": 97,
     "plugins.languages": 97,
     "plugins.learned": 881,

@@ -10,7 +10,7 @@ from typing import Any
 
 from Stemmer import Stemmer
 
-from sarag_rdf.base.sentences import STOP_WORDS
+from sarag_rdf.base.sentences import STOP_WORDS, sentence_spans
 
 Words = frozenset[str]
 
@@ -100,3 +100,9 @@ def _stemmer(language: str) -> Any:
         return Stemmer(language)
     except KeyError:
         return None
+
+
+def saying(text: str, statement: str, language: str) -> tuple[int, int]:
+    """Where the sentence of a text begins and ends that has the most words of a statement."""
+    words = words_of(statement, language)
+    return max(sentence_spans(text), key=lambda s: len(words_of(text[slice(*s)], language) & words))

@@ -48,7 +48,7 @@ from sarag_rdf.graph.valid_time import (
 from sarag_rdf.kg.deciding import record_decisions
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.schemas import schema_in_force
-from sarag_rdf.plugins.statements import sources_of, stating_rows
+from sarag_rdf.plugins.statements import said_in, stating_rows
 
 RULE = "contradiction"
 """The rule of decisions about contradictions."""
@@ -161,12 +161,12 @@ def _of_values(
 def _stated(reader: GraphReader, properties: Set[str]) -> Mapping[str, Sequence[_Stated]]:
     """Entity -> its statements with the given properties, by property and object."""
     grouped, times = stating_rows(reader, properties), stated_times(reader)
-    sources = sources_of(reader, grouped)
+    said = said_in(reader, grouped)
     result: defaultdict[str, list[_Stated]] = defaultdict(list)
     for (entity, property_, value), group in sorted(grouped.items(), key=str):
-        texts = dict.fromkeys(text_of(row[5]) for row in sorted(group, key=str))
-        where = sorted({sources[iri(row[-1])] for row in group})
-        side = Side(property_, str(value), tuple(texts), tuple(where))
+        ways = [said[iri(row[-1]), text_of(row[5])] for row in sorted(group, key=str)]
+        texts, where = (dict.fromkeys(each) for each in zip(*ways, strict=True))
+        side = Side(property_, str(value), tuple(texts), tuple(sorted(where)))
         held = [times.get(iri(row[0]), NO_TIMES) for row in group]
         result[entity].append(_Stated(side, value, held))
     return result

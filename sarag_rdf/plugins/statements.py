@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 from urllib.parse import unquote
 
@@ -20,13 +21,14 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.tabular import TableRow, delimiter_for, parse_rows, read_table, write_table
 from sarag_rdf.base.vocab import iri, text_of
+from sarag_rdf.base.words import saying
 from sarag_rdf.building.decision_records import Decision
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import counted, emit, write_output
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.ontology.schema import Schema, TermNames
-from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.kg.deciding import record_decisions
 from sarag_rdf.kg.lookup import find_entity
 from sarag_rdf.kg.schemas import schema_in_force
@@ -37,6 +39,8 @@ _COLUMNS = (
     *("decision", "entity", "name", "property", "label", "object", "object_name"),
     *("confidence", "text", "sources"),
 )
+_LENGTH = 400
+"""Characters of a sentence that are shown, at most."""
 _NEEDED = ("decision", "entity", "property", "object")
 StatingRows = dict[tuple[str, str, Any], list[Any]]
 """(entity, property, value) -> rows of the query ``typed-statements``."""
@@ -77,13 +81,21 @@ def stating_rows(
     return dict(grouped)
 
 
-def sources_of(reader: GraphReader, stated: StatingRows) -> dict[str, str]:
-    """Document -> its source as users name it, for the documents of these rows."""
+def said_in(reader: GraphReader, stated: StatingRows) -> dict[tuple[str, str], tuple[str, str]]:
+    """(document, text of a relationship) -> its sentence there, and the source as users name it.
+
+    The sentence is the one with the most words of the text.
+    """
     base = f"{reader.minter.base}source/"
-    documents = reader.rows_for(
-        "documents", {iri(row[-1]) for rows in stated.values() for row in rows}
-    )
-    return {iri(row[0]): unquote(iri(row[1]).removeprefix(base)) for row in documents}
+    pairs = {(iri(row[-1]), text_of(row[5])) for rows in stated.values() for row in rows}
+    documents = full_documents(reader, {document for document, _ in pairs})
+    said = {}
+    for known, text in pairs:
+        own = documents[known]
+        begin, end = saying(own.text, text, own.language)
+        sentence = shorten(own.text[begin:end], _LENGTH, placeholder=" ...")
+        said[known, text] = sentence, unquote(own.source_iri.removeprefix(base))
+    return said
 
 
 def made_statements(
@@ -97,7 +109,7 @@ def made_statements(
     With `properties` those with one of these alone.
     """
     grouped = stating_rows(reader, [*properties] or schema.properties, entities)
-    sources = sources_of(reader, grouped)
+    said = said_in(reader, grouped)
     objects = {text_of(term) for _, _, term in grouped if isinstance(term, ox.NamedNode)}
     labels = entity_labels(reader, objects | {entity for entity, _, _ in grouped})
 
@@ -110,8 +122,10 @@ def made_statements(
             str(value),
             labels.get(text_of(value), (text_of(value),))[0],
             max(float(row[6].value) for row in rows),
-            tuple(sorted({text_of(row[5]) for row in rows})),
-            tuple(sorted({sources[iri(row[-1])] for row in rows})),
+            *(
+                tuple(sorted({*each}))
+                for each in zip(*(said[iri(r[-1]), text_of(r[5])] for r in rows), strict=True)
+            ),
         )
         for (entity, property_, value), rows in grouped.items()
     ]

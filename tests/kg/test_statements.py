@@ -39,16 +39,19 @@ def test_the_least_certain_come_first_with_sentences_and_sources(kg: Path, sarag
     lines = sarag("statements", "--kg", kg).out.splitlines()
     assert lines == [
         "Thule | head | Bea  0.60",
-        "  Bea was head of Thule (clubs.txt)",
+        "  Bea | was head of | Thule | head- 0.6 | 1938/ (clubs.txt)",
         "Thule | inception | 1901  0.80",
-        "  Thule had its start in 1901 (clubs.txt)",
+        "  Thule | had its start in | 1901 | inception 0.7 | (clubs.txt)",
         "Thule | head | Ann  0.90",
-        "  Ann was head of Thule (clubs.txt)",
+        "  Ann | was head of | Thule | head- 0.9 | 1919/1937 (clubs.txt)",
         "3 statements",
     ]
     [one] = json.loads(sarag("statements", "--property", "inception", "--kg", kg, "--json").out)
     assert (one["name"], one["object_name"], one["confidence"]) == ("Thule", "1901", 0.8)
-    assert one["texts"] == ["Thule had its start in 1901", "Thule was founded in 1901"]
+    assert one["texts"] == [
+        "Thule | had its start in | 1901 | inception 0.7 |",
+        "Thule | was founded in | 1901 | inception 0.8 |",
+    ]
     assert sarag("statements", "--below", "0.7", "--kg", kg).out.endswith("\n1 statement\n")
     assert sarag("statements", "Thule", "--kg", kg).out.endswith("\n3 statements\n")
     assert sarag("statements", "Ann", "--kg", kg).out.startswith("Thule | head | Ann  0.90\n")

@@ -11,7 +11,6 @@ from math import prod
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
-from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import (
     Document,
     Evidence,
@@ -23,7 +22,7 @@ from sarag_rdf.base.types import (
     Timed,
 )
 from sarag_rdf.base.vocab import text_of
-from sarag_rdf.base.words import words_of
+from sarag_rdf.base.words import saying
 from sarag_rdf.graph.valid_time import stated_times, timed
 from sarag_rdf.plugins.relation_paths.exclusive_values import exclusive_count, most_precise
 from sarag_rdf.plugins.relation_paths.identities import Identities
@@ -113,10 +112,7 @@ def _stating(document: Document, statements: Sequence[str]) -> Excerpt:
     """The sentence with the most words of each statement; all of a document that makes none."""
     if not statements:
         return Excerpt.whole(document)
-    language, text = document.language, document.text
-    sentences = {span: words_of(text[slice(*span)], language) for span in sentence_spans(text)}
-    wanted = [words_of(statement, language) for statement in statements]
-    best = {max(sentences, key=lambda span: len(sentences[span] & words)) for words in wanted}
+    best = {saying(document.text, statement, document.language) for statement in statements}
     return Excerpt(document, tuple(sorted(best)))
 
 
