@@ -233,7 +233,7 @@ def _found(
         is_now = is_present_tense(asked)
         chosen, stated = holding(search, query, [best, *alike], is_now=is_now)
         chosen = as_asked(search, topics[0].question, chosen, stated)
-        if asks_what_goes_on(asked):
+        if len(hops) == 1 and asks_what_goes_on(asked):
             past = {t: each for t, each in stated.items() if is_past_tense(each.text)}
             dated = stated_times(view.reader, {each.relationship for each in past.values()})
             over = {t for t, each in past.items() if each.relationship not in dated}
