@@ -262,6 +262,32 @@ def test_a_number_of_things_that_documents_state_is_the_least(tmp_path: Path) ->
     assert "Ara, Bee" in answer.reasoning
 
 
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is the motto of Thule?", "ice and fire"),  # the English one
+        ("What is the trade of Ann?", "smith; smith-farrier"),
+        ("What is the trade of the head of Thule?", "smith; smith-farrier"),
+        ("Who is the trade of Ann?", ""),
+        ("When is the trade of Ann?", ""),
+        ("Where is the motto of Thule?", ""),
+        ("How many trades does Ann have?", ""),
+        ("Do Ann and Bo have the same trade?", "yes"),
+    ],
+)
+def test_a_path_ends_at_a_text(tmp_path: Path, question: str, text: str) -> None:
+    (tmp_path / "guild.ttl").write_text("""
+        @prefix : <https://guild.example/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        :thule rdfs:label "Thule" ; :motto "ice and fire"@en , "Eis und Feuer"@de ; :head :ann .
+        :ann rdfs:label "Ann" ; :trade "smith" , "smith-farrier" .
+        :bo rdfs:label "Bo" ; :trade "smith" .
+    """)
+    with opened(tmp_path / "kg") as kg:
+        kg.import_graph(tmp_path / "guild.ttl", "rdf", name="guild")
+        answer = kg.ask(question)
+    assert (answer.text if answer.outcome == "answered" else "") == text
+
+
 @pytest.mark.parametrize("labels", ['"brother" , "sister"', '"sister"'])
 def test_several_labels_that_say_more_are_to_be_said(tmp_path: Path, labels: str) -> None:
     (tmp_path / "own.ttl").write_text(f"""

@@ -182,4 +182,5 @@ def single_properties(view: GraphView) -> frozenset[str]:
 
 def most_precise(values: Iterable[str]) -> list[str]:
     """Each value once; not "1938-01" beside "1938-01-31"."""
-    return [v for v in dict.fromkeys(values) if not any(o.startswith(f"{v}-") for o in values)]
+    dates = [value for value in values if value[:1].isdigit()]
+    return [v for v in dict.fromkeys(values) if not any(d.startswith(f"{v}-") for d in dates)]

@@ -269,7 +269,7 @@ def _counted(
     stated: Container[Triple],
     found: Found,
 ) -> Found | None:
-    """The number of things that were found, unless there are more, or dates and numbers.
+    """The number of things that were found, unless there are more, or values.
 
     It is the least number if documents state any of them, which may say more than was understood.
     """

@@ -259,7 +259,7 @@ class PathIndex:
         last = np.array(starting, dtype=np.int64)[:, np.newaxis]
         every = []
         for length in range(1, hops + 1):
-            if not len(last):  # all ended at dates or numbers
+            if not len(last):  # all ended at values
                 break
             if len(last) > beam:
                 order = np.argsort(-cosines[last].mean(axis=1), kind="stable")

@@ -27,7 +27,7 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.files import read_text
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import PropertyUse
-from sarag_rdf.base.vocab import SARAG, XSD, text_of
+from sarag_rdf.base.vocab import RDF, SARAG, XSD, text_of
 from sarag_rdf.base.vocab import iri as iri_of
 from sarag_rdf.base.words import stems_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
@@ -47,6 +47,7 @@ THING: Final = "thing"
 _VALUES: Final = {
     **{XSD[name].value: "year" for name in ("date", "dateTime", "gYear", "gYearMonth")},
     **{XSD[name].value: "number" for name in ("integer", "decimal", "double")},
+    **{text.value: "text" for text in (XSD.string, RDF.langString)},
 }
 """The datatypes of values at which paths may end, and what questions call these values."""
 VALUE_KINDS: Final = frozenset(_VALUES.values())
@@ -79,7 +80,7 @@ class Hop:
 
 
 HopSequence = tuple[Hop, ...]
-FORM: Final = "6"
+FORM: Final = "7"
 """The version of what `read_schema` makes: what another one has made is not read from a cache."""
 
 
@@ -90,9 +91,9 @@ class PathSchema:
     names: a property -> its label. kinds: an end -> what stands there, in a word (``movie``).
     fan_out: a hop -> how many things it leads to from one, on average. phrases: a hop -> its
     annotated phrases. stated: a hop -> how texts state it. joins: an end -> the ends at which the
-    same entities stand, ascending; none at an end where only dates or numbers stand. packaged: a
-    hop -> the phrases of the property of the packaged ontology that has its name. said: a hop ->
-    the forms of words in which questions may say it (`path_words`), ascending.
+    same entities stand, ascending; none at an end where only values stand: dates, numbers, texts.
+    packaged: a hop -> the phrases of the property of the packaged ontology that has its name.
+    said: a hop -> the forms of words in which questions may say it (`path_words`), ascending.
     """
 
     names: Mapping[str, str] = field(default_factory=dict)

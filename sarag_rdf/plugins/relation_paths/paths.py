@@ -38,7 +38,7 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.base.vocab import OWL, SKOS, text_of
 from sarag_rdf.graph.schema_use import SchemaInUse
-from sarag_rdf.graph.texts import entity_labels
+from sarag_rdf.graph.texts import by_language, entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_index import ComparedPaths, PathIndex, reader_of
@@ -84,7 +84,7 @@ _BETWEEN: Final = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Paths(RetrieverStrategy):
-    """Entities, dates or numbers at the end of the relation path asked for, and documents."""
+    """Entities or values at the end of the relation path asked for, and documents."""
 
     name = "paths"
     hops: int = option(3, "Maximum number of properties in a path.", ge=1, le=MOST_HOPS)
@@ -155,7 +155,7 @@ class RankedPath:
 
 
 Triple = tuple[str, str, str]
-"""Subject, property and object of a statement, or the text of a date or number."""
+"""Subject, property and object of a statement, or the text of a value."""
 
 
 class Stated(NamedTuple):
@@ -339,12 +339,15 @@ class PathSearch:
             if answer is not None and answer.value not in self.identities.of(path.topic.seed.node):
                 via[answer] = tuple(between.value.split()) if between else ()
         labels = entity_labels(reader, (term.value for term in via if isinstance(term, NamedNode)))
+        literals = [term for term in via if isinstance(term, Literal)]
+        language = min((by_language(literal)[0] for literal in literals), default=0)
         ends = [
             PathAnswer("", term.value.removesuffix(_MIDNIGHT), nodes)
             if isinstance(term, Literal)
             else PathAnswer(term.value, labels[term.value][0], nodes)
             for term, nodes in via.items()
-            if isinstance(term, Literal) or term.value in labels
+            if term.value in labels
+            or (isinstance(term, Literal) and by_language(term)[0] == language)
         ]
         answers = sorted(ends, key=lambda answer: (answer.name, answer.iri))
         is_cut = len(result.rows) > options.answers or walks >= options.walks
@@ -516,7 +519,7 @@ def _chains(
     for path in reversed(paths):
         for answer in path.answers:
             passes = _passes(path, answer)
-            if not answer.iri:  # a date or number, which is no node
+            if not answer.iri:  # a value, which is no node
                 passes.pop()
             steps: list[Step] = []
             for number, (origin, target) in enumerate(passes, start=1):
