@@ -1,27 +1,18 @@
-"""Typed statements: the literals that a property admits, arguments as mentions, and examples.
+"""Typed statements: the literals that a property admits, and arguments as mentions.
 
 Extractors that find statements in terms of an ontology, by a language model or by what they
 learned, yield relations with a property; `with_statements` joins them to the extraction of the
 document.
-
-Examples are sentences with their statements. A file has one JSON object a line: ``{"text": "Ada
-Brook was born in Cardiff.", "statements": [{"subject": "Ada Brook", "property": "birth place",
-"object": "Cardiff"}]}``. A property is given by its label, another of its names, or its IRI.
 """
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from difflib import get_close_matches
-from pathlib import Path
+from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from sarag_rdf.base.errors import InputError, UsageError
-from sarag_rdf.base.files import read_text
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType, Extraction, Mention, Relation, Value
 from sarag_rdf.base.vocab import RDFS, XSD
@@ -186,72 +177,3 @@ def with_statements(
         tuple(replace(m, classes=tuple(sorted(classes[m.name]))) for m in mentions.values()),
         (*extraction.relations, *added),
     )
-
-
-# Examples
-
-
-@dataclass(frozen=True, slots=True)
-class ExampleStatement:
-    """A statement of an example: subject and object as texts, the property by its IRI."""
-
-    subject: str
-    property: str
-    object: str
-
-
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A sentence and all its statements in the terms of the ontology."""
-
-    text: str
-    statements: tuple[ExampleStatement, ...]
-
-
-def read_examples(path: Path, schema: Schema) -> tuple[Example, ...]:
-    """The examples in a JSONL file.
-
-    Raises `InputError` with the line for a file that cannot be read, a line in another format, and
-    a property that the schema does not have.
-    """
-    names: dict[str, str] = {}
-    for property_ in schema.properties.values():
-        for name in (property_.label, *property_.alternatives):
-            names.setdefault(name.casefold(), property_.iri)
-    names |= {iri: iri for iri in schema.properties}
-    examples = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        if not line.strip():
-            continue
-        try:
-            examples.append(_example(json.loads(line), names))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            form = "not an object with text and statements"
-            reason = error if type(error) is ValueError else form
-            raise InputError(f"{path}, line {number}: {reason}") from error
-    return tuple(examples)
-
-
-def examples_of(path: str | None, schema: Schema | None) -> tuple[Example, ...]:
-    """The examples in the file of an option, or none; raises `UsageError` without a schema."""
-    if path is None:
-        return ()
-    if schema is None:
-        raise UsageError("examples require an ontology: add one with  sarag ontology add FILE")
-    return read_examples(Path(path), schema)
-
-
-def _example(row: Mapping[str, Any], names: Mapping[str, str]) -> Example:
-    statements = []
-    for statement in row["statements"]:
-        name = str(statement["property"])
-        iri = names.get(name) or names.get(name.casefold())
-        if iri is None:
-            closest = get_close_matches(name.casefold(), names, 1)
-            hint = f": did you mean '{closest[0]}'?" if closest else ""
-            raise ValueError(f"no property '{name}' in the ontology{hint}")
-        subject, object_ = str(statement["subject"]), str(statement["object"])
-        statements.append(ExampleStatement(subject, iri, object_))
-    if not isinstance(row["text"], str):
-        raise TypeError
-    return Example(row["text"], tuple(statements))

@@ -17,9 +17,9 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source, Value
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, SpacyOptions
 from sarag_rdf.extraction.text_values import UNIT
-from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.plugins.examples import Example, ExampleStatement
 from sarag_rdf.plugins.llm.extractor import (
     LLMExtractor,
     LLMOptions,

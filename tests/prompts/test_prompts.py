@@ -15,11 +15,11 @@ import sarag_rdf
 from sarag_rdf.answering.conversation import NOTHING, prompt_text
 from sarag_rdf.base.prompts import fence_for
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
-from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.kg.activation_export import prompts_with
 from sarag_rdf.kg.proposals import Member
 from sarag_rdf.plugins import papers
+from sarag_rdf.plugins.examples import Example, ExampleStatement
 from sarag_rdf.plugins.llm import statements
 from sarag_rdf.plugins.llm.extractor import entities_prompt, grounded_mentions, relationships_prompt
 from sarag_rdf.plugins.llm.statements import StatementModel

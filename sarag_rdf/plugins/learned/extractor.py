@@ -32,14 +32,9 @@ from sarag_rdf.base.ports import Embedder, Services
 from sarag_rdf.base.types import Document, EntityType, Extraction, Method, Relation
 from sarag_rdf.extraction.prose import source_text
 from sarag_rdf.extraction.spacy_extractor import ParsedDocument, SpacyExtractor, SpacyOptions
-from sarag_rdf.extraction.typed_statements import (
-    Example,
-    examples_of,
-    literal,
-    range_kind,
-    with_statements,
-)
+from sarag_rdf.extraction.typed_statements import literal, range_kind, with_statements
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.plugins.examples import Example, examples_of
 from sarag_rdf.plugins.learned.features import (
     ENTITY_KINDS,
     Arguments,
