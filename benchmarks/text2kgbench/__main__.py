@@ -31,7 +31,7 @@ from sarag_rdf.cli.output import echo_json, note, progress_bars, text_lines
 from sarag_rdf.kg.registry import make_extractor
 from sarag_rdf.kg.vectors import make_embedder, make_llm
 from sarag_rdf.plugins.evaluation.commands import parse_names, replies_option
-from sarag_rdf.plugins.examples import Example
+from sarag_rdf.plugins.statement_models import Example
 
 
 @click.command()

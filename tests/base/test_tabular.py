@@ -17,9 +17,9 @@ from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.kg.gate import read_shapes_files
 from sarag_rdf.plugins.evaluation.competency import read_answers
 from sarag_rdf.plugins.evaluation.gold import read_gold
-from sarag_rdf.plugins.examples import read_examples
 from sarag_rdf.plugins.openie import OpenIEExtractor
 from sarag_rdf.plugins.relation_paths.path_model import read_model
+from sarag_rdf.plugins.statement_models import read_examples
 from sarag_rdf.plugins.tables.mapping import MappingFile
 
 texts = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=9)

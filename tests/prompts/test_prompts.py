@@ -19,10 +19,10 @@ from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Sch
 from sarag_rdf.kg.activation_export import prompts_with
 from sarag_rdf.kg.proposals import Member
 from sarag_rdf.plugins import papers
-from sarag_rdf.plugins.examples import Example, ExampleStatement
 from sarag_rdf.plugins.llm import statements
 from sarag_rdf.plugins.llm.extractor import entities_prompt, grounded_mentions, relationships_prompt
 from sarag_rdf.plugins.llm.statements import StatementModel
+from sarag_rdf.plugins.statement_models import Example, ExampleStatement
 from sarag_rdf.testing.fakes import HashEmbedder
 
 HERE = Path(__file__).parent
