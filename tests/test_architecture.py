@@ -126,7 +126,7 @@ BUDGETS: dict[str, int] = {
     "building": 4688,
     "cli": 2963,
     "documents": 842,
-    "extraction": 4726,
+    "extraction": 4727,
     "graph": 7493,
     "kg": 5742,
     "models": 1830,

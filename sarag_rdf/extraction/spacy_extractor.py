@@ -166,9 +166,10 @@ class SpacyExtractor:
             return False
         words = self.pipeline(title)
         is_sentence = any(
-            verb.is_lower and verb.tag_ in FINITE and after.pos_ not in ("NOUN", "ADJ", "VERB")
+            verb.pos_ == "AUX" or after.pos_ not in ("NOUN", "ADJ", "VERB")  # not "head coaches"
             for verb, after in pairwise(words)
-        )  # not "head coaches"
+            if verb.is_lower and verb.tag_ in FINITE
+        )
         return is_sentence or re.search(rf", {FULL_DATE}$", title) is not None
 
 

@@ -73,6 +73,10 @@ def extractor() -> SpacyExtractor:
         ("Edda Holm studied mathematics at Larch School.", "Edda Holm studiedAt Larch School"),
         ("The largest customer was Fell Lines, which is based in Hull.", "Fell Lines seat Hull"),
         ("Anna Berg affected Heron.", ""),
+        ("In March 2016 Larchwood bought Fell Labs, a start-up from Tarn.", ""),
+        ("Larch Company bought Anna Berg.", ""),
+        ("Heron depends on Plover for tariffs and on Dunlin for the position of ships.",
+         "Heron dependsOn Plover; Heron dependsOn Dunlin"),
         ("Edda Holm tends Heron.", ""),
         ("Heron is a pump. Heron was repaired by Edda Holm.", ""),
     ],
@@ -124,6 +128,16 @@ def test_a_name_before_its_class_is_the_name(
          "Larch Company has been here for long. It bought Fell Company.",
          "Larch Company bought Fell Company"),
         ("Minutes of the pump board, 6 May 2023", "The board met. It bought Fell Company.", ""),
+        ("Annual report", "There was one thing: F-112 affected Heron. It was repaired by Bo Berg.",
+         "F-112 affected Heron; F-112 repairedBy Bo Berg"),
+        ("Annual report", "The largest customer was Fell Company. It bought Larch Company.",
+         "Fell Company bought Larch Company"),
+        ("Ostrava Freight",
+         "Ostrava Freight grew. It bought Fell Company. Edda Holm said that she was glad.",
+         "Ostrava Freight bought Fell Company"),
+        ("A rival is gone", "HULL, 8 March 2016 \u2013 Larch Company has bought Fell Company.",
+         "Larch Company bought Fell Company"),
+        ("A rival is gone", "HULL, March 8, 2016 \u2013 They laughed. It bought Fell Company.", ""),
         ("Heron", "The first version was large. At that time it was fed with Carbol.", ""),
         ("Heron", "Heron was originally fed with Carbol.", ""),
         ("Heron", "Heron is a pump. The Dunnock guild tends it. It depends on Plover.",
@@ -136,6 +150,22 @@ def test_what_a_text_is_about(
     assert stated(extracted(extractor, title, text).relations) == set(
         filter(None, expected.split("; "))
     )
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "names"),
+    [
+        ("Guilds and pumps", "Heron is here.", {"Guilds and pumps", "Heron"}),
+        ("Report: F-112", "Dear all, Heron is here.", {"Report: F-112", "Heron"}),
+        ("Edda Holm", "She learned at Larch School under Bo Berg.",
+         {"Edda Holm", "Larch School", "Bo Berg"}),
+        ("How Larch Company halved its costs", "Larch Company grew.", {"Larch Company"}),
+    ],
+)  # fmt: skip
+def test_what_is_no_name(extractor: SpacyExtractor, title: str, text: str, names: set[str]) -> None:
+    mentions = extracted(extractor, title, text).mentions
+    assert {mention.name for mention in mentions} == names
+    assert not any(mention.classes for mention in mentions if mention.name == "Guilds and pumps")
 
 
 @pytest.mark.parametrize(
