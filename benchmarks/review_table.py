@@ -36,11 +36,11 @@ from benchmarks.text2kgbench.score import (
 from sarag_rdf.base.iris import phrase_key
 from sarag_rdf.base.types import Relation
 from sarag_rdf.building.decision_records import PhraseSignature
-from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.spacy_extractor import load_pipeline, parse_document
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.extraction.typed_statements import range_kind
+from sarag_rdf.plugins.statement_models import soft_text
 
 
 def parsed(folder: Path, suite: str, ontologies: Iterable[BenchmarkOntology]) -> dict[str, Doc]:

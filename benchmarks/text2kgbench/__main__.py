@@ -28,10 +28,10 @@ from benchmarks.text2kgbench.data import SUITES, BenchmarkOntology, read_benchma
 from sarag_rdf.base.types import Document, Relation
 from sarag_rdf.cli.flags import embedder_option, endpoint_of, endpoint_options, json_option
 from sarag_rdf.cli.output import echo_json, note, progress_bars, text_lines
-from sarag_rdf.extraction.typed_statements import Example
 from sarag_rdf.kg.registry import make_extractor
 from sarag_rdf.kg.vectors import make_embedder, make_llm
 from sarag_rdf.plugins.evaluation.commands import parse_names, replies_option
+from sarag_rdf.plugins.statement_models import Example
 
 
 @click.command()

@@ -22,8 +22,8 @@ from typing import Any, TypeVar
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.types import Value
-from sarag_rdf.extraction.names import soft_text
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.plugins.statement_models import soft_text
 
 _LONGEST = 24
 """The longest text around a value that is a form of writing and not part of the value."""

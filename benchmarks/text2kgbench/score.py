@@ -30,11 +30,10 @@ from benchmarks.text2kgbench.data import (
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.ports import Advance
 from sarag_rdf.base.types import Document, Relation
-from sarag_rdf.extraction.names import soft_text
-from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.plugins.evaluation.reporting import block
 from sarag_rdf.plugins.llm.statements import TextBinder, literal_of
+from sarag_rdf.plugins.statement_models import Example, ExampleStatement, soft_text
 
 COLUMNS: Final = {
     "official_precision": "P", "official_recall": "R", "official_f1": "F1",

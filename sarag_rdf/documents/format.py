@@ -240,18 +240,6 @@ def text_stream(file: OpenInput, newline: str) -> Iterator[TextIO]:
         stream.detach()
 
 
-def bounded_lines(stream: TextIO, limit: int) -> Iterator[str | None]:
-    """Yield lines with their line ends; None for a line of more than `limit` characters."""
-    while line := stream.readline(limit):
-        if len(line) < limit or line.endswith("\n"):
-            yield line
-            continue
-        rest = line
-        while rest and not rest.endswith("\n"):
-            rest = stream.readline(limit)
-        yield None
-
-
 def _too_long_message(size: str, max_chars: int) -> str:
     return (
         f"is too long ({size}; the limit is {max_chars:,} characters): split it, or raise "
@@ -265,9 +253,23 @@ def _binary_message(data: bytes) -> str:
     return f"is not text but binary data{at}: convert it to text in UTF-8 first"
 
 
+_HEADER = r"(?:[A-Z][\w-]*:[^\n]*\n){0,20}"
+_HEADING = re.compile(r"\s*(\S[^\n]{0,98}[^\s.?!:;,])[ \t]*\n[ \t]*\n\s*(?=\S)")
+
+
 def read(file: OpenInput) -> Iterator[Record]:
-    """Yield the text of a plain text file."""
-    yield Record(read_text(file))
+    """Yield the text of a plain text file.
+
+    Its title is the subject of an e-mail, or a heading: a first line before a blank one that does
+    not end as a sentence does.
+    """
+    text = read_text(file)
+    if subject := re.match(_HEADER + r"(?P<line>Subject:[ \t]*(\S[^\n]*)\n)", text):
+        yield Record(text[: subject.start("line")] + text[subject.end() :], subject[2])
+    elif heading := _HEADING.match(text):
+        yield Record(text[heading.end() :], heading[1])
+    else:
+        yield Record(text)
 
 
 TEXT = Format(read, "text/plain")

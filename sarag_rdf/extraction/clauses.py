@@ -18,8 +18,8 @@ from sarag_rdf.base.types import Relation
 from sarag_rdf.extraction.coreference import CoreferenceResult
 from sarag_rdf.extraction.entity_typing import SUBJECTS
 from sarag_rdf.extraction.mentions import MentionSpan
-from sarag_rdf.extraction.names import english
-from sarag_rdf.extraction.periods import ALWAYS, Period, find_periods
+from sarag_rdf.extraction.names import english, english_pattern
+from sarag_rdf.extraction.periods import ALWAYS, BEGINNING, Period, find_periods
 from sarag_rdf.extraction.phrases import NAME, Argument, Word, stem
 from sarag_rdf.extraction.text_values import parse_value
 
@@ -49,6 +49,9 @@ _YOUNGEST = 18
 """The least age at which two years in brackets are taken for those of birth and death."""
 _DENIALS = english("phrases", "denials")
 _INEXACT = english("phrases", "inexact")
+_NAMING = english("mentions", "naming")
+_AT_FIRST = english("phrases", "at_first")
+_BACK_THEN = english_pattern("phrases", "back_then")
 _QUALIFIED = english("phrases", "qualified")
 _GRADED = english("phrases", "graded")
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
@@ -137,18 +140,22 @@ class _Walk:
     def _successions(self, clauses: Iterator[Clause]) -> Iterator[Clause]:
         """The clauses, and who was something at a time of what another one was it, too.
 
-        As in "Ann was director of the museum until 1934. Bo has been director since 1938".
+        As in "Ann was director of the museum until 1934. Bo has been director since 1938". Without
+        such another one, it is an office of the organization that the text is about.
         """
+        topic = self._coreference.clusters.get(self._coreference.topic)
+        is_organization = topic is not None and topic.type == "organization"
+        own = Argument(topic.name) if topic and is_organization else None
         for clause in clauses:
             yield clause
             noun, words = clause.object.text, [w.stem for w in clause.words if not w.is_optional]
             if clause.object.kind == "name" and words[1:] and words[-1] == "of":
                 self._offices[words[-2]] = clause.object
             elif clause.rule == "copula" and clause.period and clause.is_fact:
-                office = self._offices.get(noun) if clause.object.kind == "noun" else None
+                office = self._offices.get(noun, own) if clause.object.kind == "noun" else None
                 after = {child.lower_ for child in self._doc[clause.token].rights}
                 if office and after.isdisjoint(("of", "at", "for", "in")):
-                    of = (*clause.words, Word(noun), Word("of"))
+                    of = (*clause.words, *map(Word, noun.split()), Word("of"))
                     yield replace(clause, rule="", words=of, object=office)
 
     def _of_verb(self, verb: Token) -> Iterator[Clause]:
@@ -161,11 +168,13 @@ class _Walk:
         arguments = list(self._arguments(verb, words))
         subjects = self._subjects(verb)
         is_relative = verb.head in _objects(verb)
+        is_past = is_passive and not _AT_FIRST.isdisjoint(child.lower_ for child in verb.children)
         for subject in subjects:
             for argument_words, argument, token in arguments:
                 if is_relative and token in self._periods.get(verb.i, ALWAYS).tokens:
                     continue  # the time of what was done, not of who did it
-                yield Clause(rule, subject, argument_words, argument, token, is_fact)
+                is_so = is_fact and not (is_past and self._is_state(verb, argument_words, argument))
+                yield Clause(rule, subject, argument_words, argument, token, is_so)
         if not subjects and (is_copula or stem(verb.lower_) == "be"):
             yield from self._inverted(verb, words, is_fact)
         for child in _objects(verb) if is_fact and not is_passive else ():
@@ -176,12 +185,26 @@ class _Walk:
                         passive = (Word("was"), required[0], required[2])
                         yield Clause("", name, passive, argument, token)
 
+    def _is_state(self, verb: Token, words: Words, argument: Argument) -> bool:
+        """Whether a passive verb says how something was, not by whom or when it was made."""
+        cluster = self._coreference.clusters.get(argument.text)
+        is_date = argument.kind == "value" or (cluster is not None and cluster.is_date)
+        is_made = verb.lower_ in BEGINNING and (is_date or words[-1].stem == "by")
+        is_kept = is_made or verb.lower_ in _NAMING
+        return argument.kind in ("name", "value") and not is_kept
+
     def _inverted(self, verb: Token, words: Words, is_fact: bool) -> Iterator[Clause]:
         """As in "The capital of Poland is Warsaw": Warsaw is the capital of Poland.
 
-        What is no name is had: "Its seat is in Bonn", "The depth of the Tarn is 9 m".
+        What is no name is had: "Its seat is in Bonn", "The depth of the Tarn is 9 m". In "Since
+        1938 the director has been Bo" Bo is director.
         """
         predicates = [child for child in verb.children if child.dep_ == "attr"]
+        for noun in verb.children if verb.i in self._periods else ():
+            if noun.dep_ in SUBJECTS and noun.pos_ == "NOUN" and not [*noun.rights]:
+                for name in (name for each in predicates for name in self._names(each)):
+                    for own_words, argument, token in self._noun_arguments(noun, words):
+                        yield Clause("copula", name, own_words, argument, token, is_fact)
         for noun in verb.children:
             for of_words, owner, place in self._below(noun, ()) if noun.dep_ in SUBJECTS else ():
                 of_noun = (*words, *_noun(noun), *of_words)
@@ -207,7 +230,11 @@ class _Walk:
             yield words, Argument(name), verb.head.i
         for child in verb.children:
             if child.dep_ in ("prep", "agent") or (child.dep_ == "dative" and child.pos_ == "ADP"):
-                yield from self._prepositional(child, words + direct)
+                for each in child.subtree:  # "depends on X for light and on Y"
+                    is_joined = each.dep_ == "conj" and each.pos_ == "ADP"
+                    is_same = each.head == child or each.lower_ == child.lower_
+                    if each == child or (is_joined and is_same):
+                        yield from self._prepositional(each, words + direct)
             elif child.dep_ in ("dobj", "attr", "oprd", "dative") and child.i > verb.i:
                 names = self._names(child)
                 yield from ((words, Argument(name), child.i) for name in names)
@@ -490,6 +517,8 @@ def _is_fact(verb: Token) -> bool:
             return False
         if child.dep_ == "mark" and child.lower_ in ("if", "whether", "unless", "that", "to"):
             return False
+    if _is_passive(verb) and _BACK_THEN.search(verb.doc[verb.sent.start : verb.i].text):
+        return False
     if verb.dep_ in ("ccomp", "pcomp", "csubj"):
         return verb.dep_ == "ccomp" and verb.head.pos_ in _VERBS and verb.i < verb.head.i
     return not (verb.tag_ == "VBG" and verb.dep_ in ("xcomp", "pcomp", "amod"))

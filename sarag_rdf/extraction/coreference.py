@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.entity_typing import SUBJECTS, WORDS, is_introduced
+from sarag_rdf.extraction.entity_typing import NAMED, SUBJECTS, WORDS, is_introduced
 from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.names import (
     ENGLISH,
@@ -20,6 +20,7 @@ from sarag_rdf.extraction.names import (
     short_names_of_person,
     type_of_noun,
 )
+from sarag_rdf.extraction.phrases import PhraseMatcher
 
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _LEGAL_FORMS = english("names", "legal_forms")
@@ -82,9 +83,15 @@ class _NameLinks:
 
 
 def resolve_coreference(
-    doc: Doc, title: str, mention_spans: list[MentionSpan]
+    doc: Doc,
+    title: str,
+    mention_spans: list[MentionSpan],
+    matcher: PhraseMatcher | None = None,
 ) -> CoreferenceResult:
-    """Cluster the names of one document by entity, and resolve pronouns for its topic."""
+    """Cluster the names of one document by entity, and resolve pronouns for its topic.
+
+    With the `matcher` of an ontology, nouns are resolved by its classes, too.
+    """
     topic = title or next((s.name for s in mention_spans if not s.is_date), "")
     topic_key = normalize_name(topic)
     types = _types(mention_spans)
@@ -122,13 +129,13 @@ def resolve_coreference(
     for key in names.keys() & _OTHER_NAMES.keys():
         others[key] = (*others.get(key, ()), *_OTHER_NAMES[key])
     votes: dict[str, Counter[EntityType]] = {topic_key: Counter()}
-    stated: dict[str, dict[str, None]] = {}
+    stated: dict[str, dict[str, EntityType]] = {}
     for mention_span in mention_spans:
         root = links.root(mention_span.key)
         _vote(votes.setdefault(root, Counter()), mention_span)
         votes[root][types[mention_span.key]] += 1
         if mention_span.noun:
-            stated.setdefault(root, {})[mention_span.noun] = None
+            stated.setdefault(root, {})[mention_span.noun] = mention_span.type
     dates = {s.key for s in mention_spans if s.is_date}
     clusters = {
         names[key]: CoreferenceCluster(
@@ -136,12 +143,17 @@ def resolve_coreference(
             type_ := _majority_type(counter),
             others.get(key, ()),
             key in dates,
-            tuple(noun for noun in stated.get(key, ()) if type_of_noun(noun) == type_),
+            tuple(noun for noun, said in stated.get(key, {}).items() if said == type_),
         )
         for key, counter in votes.items()
     }
-    is_neuter = bool({sentence[0].lower_ for sentence in doc.sents} & {"it", "its"})
-    is_neuter = is_neuter and not any(token.lower_ in _GENDER for token in doc)
+    known = {s.name for s in resolved if s.type == "person" and s.weight > NAMED}
+    openings = {sentence.start for sentence in doc.sents if sentence[0].lower_ in ("it", "its")}
+    gendered = next((token.i for token in doc if token.lower_ in _GENDER), len(doc))
+    is_neuter = bool(openings) and (
+        gendered == len(doc) or (topic not in known and min(openings) < gendered)
+    )
+    is_neuter = is_neuter and (bool(title) or " " not in topic)
     if clusters[topic].type == "person" and is_neuter:
         clusters[topic] = replace(clusters[topic], type="misc")
     kinds = dict(_with_kinds(doc, resolved))
@@ -151,7 +163,7 @@ def resolve_coreference(
     heads = {i: (name,) for i, name in kinds.items() if doc[i].dep_ in SUBJECTS}
     named |= dict.fromkeys(pronouns, topic)
     words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
-    pronouns += _definite_nouns(doc, named, clusters[topic], words)
+    pronouns += _definite_nouns(doc, named, clusters[topic], words, matcher)
     pairs = {
         **heads,
         **dict(_introduced(doc, named, kinds, clusters[topic], clusters)),
@@ -392,25 +404,35 @@ def _companion(token: Token, named: Mapping[int, str]) -> str:
 
 
 def _definite_nouns(
-    doc: Doc, names: Mapping[int, str], topic: CoreferenceCluster, others: Collection[str]
+    doc: Doc,
+    names: Mapping[int, str],
+    topic: CoreferenceCluster,
+    others: Collection[str],
+    matcher: PhraseMatcher | None,
 ) -> Iterator[int]:
     """Yield "the city" where the text says that its topic is a city, or the name of the topic does.
 
-    The noun must have no other modifier, and must not be among the words of `others` names.
+    The noun must have no other modifier, and must not be among the words of `others` names. It may
+    be another label of the class, or of one above it: "the outage" for an incident.
     """
-    kinds = {strip_disambiguation(topic.name).split(",")[0].split()[-1].lower()}
+    kinds = {*topic.nouns, strip_disambiguation(topic.name).split(",")[0].split()[-1].lower()}
     for token in doc:
         is_subject = token.dep_ in SUBJECTS and names.get(token.i) == topic.name
         if is_subject and token.head.lower_ in ("is", "was"):
             for noun in token.head.children:
                 if noun.dep_ == "attr" and noun.pos_ == "NOUN":
                     kinds |= {other.lower_ for other in (noun, *noun.conjuncts)}
+    kinds_of = matcher.kinds_of if matcher else lambda _: ()
+    classes = {class_ for kind in kinds for class_ in kinds_of(kind)}
     for token in doc:
         if token.dep_ in ("attr", "appos", "conj", "oprd") or token.i in names:
             continue
         is_alone = not {"prep", "relcl", "acl", "appos"} & {child.dep_ for child in token.rights}
         is_definite = is_alone and [child.lower_ for child in token.lefts] == ["the"]
-        if is_definite and token.lower_ in kinds and token.lower_ not in others:
+        is_kind = token.lower_ in kinds or (
+            is_definite and not classes.isdisjoint([*kinds_of(token.lower_)][:1])
+        )
+        if is_definite and is_kind and token.lower_ not in others:
             yield token.i
 
 
@@ -424,9 +446,11 @@ def _introduced(
     """Yield "it" after the sentence that says what another thing is: "Porter is a service. It".
 
     Such a sentence is the first one, or about a thing that the name of the topic names; or its
-    subject is named with its kind: "The ship Porter".
+    subject is named with its kind: "The ship Porter". So is "it" after "The winner was Porter",
+    and the subject of any sentence if the text does not name the topic, such as a headline.
     """
     name, in_topic = "", set(normalize_name(topic.name).split())
+    is_absent = topic.name not in names.values()
     for sentence in doc.sents:
         first = sentence[0]
         if first.lower_ in ("it", "its") and first.dep_ in (*SUBJECTS, "poss"):
@@ -435,7 +459,17 @@ def _introduced(
             continue
         subject = next((t for t in sentence if t.dep_ in SUBJECTS and t.head.dep_ == "ROOT"), first)
         name = kinds.get(subject.i) or (names.get(subject.i, "") if is_introduced(subject) else "")
+        root = sentence.root
+        if subject.dep_ == "nsubj" and subject.pos_ == "NOUN" and root.lemma_ == "be":
+            name = next(
+                (names[c.i] for c in root.children if c.dep_ == "attr" and c.i in names), name
+            )
+        elif is_absent and (main := [t for t in sentence if t.dep_ in SUBJECTS and t.i in names]):
+            name = names[main[0].i] if len(main) == 1 else ""
+        if any(token.lower_ == "it" and names.get(token.i) == topic.name for token in sentence):
+            name = ""
         is_new = sentence.start == 0 or set(normalize_name(name).split()) <= in_topic
+        is_new = is_new or is_absent or names.get(subject.i) != name
         is_new = is_new or subject.i in kinds
         if name == topic.name or not is_new or (name and clusters[name].type == "person"):
             name = ""

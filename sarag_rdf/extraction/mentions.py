@@ -71,7 +71,7 @@ _RANKS = english("mentions", "ranks")
 _NOT_A_NAME = english("mentions", "not_names")
 _AMOUNTS = frozenset({"CARDINAL", "QUANTITY", "MONEY", "PERCENT"})
 _BRIDGES = english("mentions", "bridges")
-_JOINTS = frozenset({"at", "from", "with", "by", "against", "as"})
+_JOINTS = frozenset({"at", "from", "with", "by", "against", "as", "under"})
 """Prepositions between two names."""
 _SUFFIXES = frozenset({"Inc", "Inc.", "Ltd", "Ltd.", "LLC", "Jr", "Jr.", "Sr", "Sr.", "Co."})
 _WORKS = frozenset({"WORK_OF_ART", "LAW", _QUOTE})

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 import tomllib
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -150,6 +149,27 @@ def topic_name(title: str, text: str, names: Iterable[str] = ()) -> str:
     return next(iter(longer.values())) if opening and len(longer) == 1 else opening
 
 
+def name_in_headline(title: str, names: Collection[str], *, is_headline: bool) -> str:
+    """What a title is about that the text does not contain: itself, or a name of the text.
+
+    That is the name on one side of a colon, or the only one in a headline, which is else empty.
+
+    >>> name_in_headline("Larch Bank buys a rival", ["Larch Bank", "Tarn"], is_headline=True)
+    'Larch Bank'
+    >>> name_in_headline("Report: Larch", ["Larch", "Tarn"], is_headline=False)
+    'Larch'
+    """
+    ends = {end for name in names for end in (name, name.partition(" ")[2])}
+    sides = [side for side in title.split(": ") if side in ends]
+    if ": " in title and len(sides) == 1:
+        return sides[0]
+    if not is_headline:
+        return " ".join(title.split())
+    inside = {name for name in names if f" {name} " in f" {title} "}
+    whole = {name for name in inside if not any(name in other for other in inside - {name})}
+    return whole.pop() if len(whole) == 1 else ""
+
+
 def short_names_of_person(text: str) -> tuple[str, ...]:
     """Short names of the person at the start of a text: without middle names, and with initials.
 
@@ -167,25 +187,6 @@ def short_names_of_person(text: str) -> tuple[str, ...]:
         return ()
     initials = " ".join(f"{word[0]}." for word in words[1:-1])
     return f"{words[0]} {words[-1]}", f"{words[0]} {initials} {words[-1]}"
-
-
-_NUMBER = re.compile(r"\s*([-+]?[\d,]*\.?\d+)(?:\s?[a-z%°/]+)?\s*")
-
-
-def soft_text(text: str) -> str:
-    """Text without accents, brackets and their content, quotes, units after numbers and ".0".
-
-    >>> soft_text('"69.0"(minutes)'), soft_text("Émile_Borel_(mathematician)")
-    ('69', 'emileborel')
-    """
-    text = text.replace("_", " ").replace('"', "")
-    text = re.sub(r"\s*\([^()]*\)", "", text) or text
-    text = "".join(
-        c for c in unicodedata.normalize("NFKD", text) if not unicodedata.combining(c)
-    ).lower()
-    if number := _NUMBER.fullmatch(text):
-        return re.sub(r"\.0+$", "", number[1].replace(",", ""))
-    return re.sub(r"[\s.,'’`]+", "", re.sub(r"^(?:the|an?)\s+", "", text.strip()))
 
 
 MAX_SENTENCES = 3

@@ -24,7 +24,7 @@ _SECOND = {"from": _UNTIL | {"to", "through", "-", "\u2013", "\u2014"}, "between
 """First preposition of a period -> the words before its end."""
 _STARTS = frozenset({"from", "since"})
 _POINTS = frozenset({"in", "on"})
-_BEGINNING = english("phrases", "beginning")
+BEGINNING = english("phrases", "beginning")
 """Verbs for the beginning of a state, or for making something, whose maker one remains.
 
 Their point in time is a start: "became director in 1919", "wrote it in 1962".
@@ -112,6 +112,6 @@ def _united(periods: Mapping[Period, None], anchor: Token) -> Period:
     if len(points) != 1:
         return ALWAYS
     [(point, tokens)] = points.items()
-    if anchor.lower_ in _BEGINNING:
+    if anchor.lower_ in BEGINNING:
         return Period(start=point, tokens=tokens)
     return Period(at=point, tokens=tokens)

@@ -55,6 +55,8 @@ class Argument:
     type: EntityType = "misc"
     classes: tuple[str, ...] = ()
     value: Value | None = None
+    is_certain: bool = False
+    """Whether the text says of what type a name is; else a recogniser guessed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,8 @@ class _Pattern:
     is_inverse: bool
     is_label: bool = False
     is_packaged: bool = False
+    is_verbatim: bool = False
+    """Whether the words are a label as it stands, or its verb in the other voice."""
 
     @property
     def specificity(self) -> float:
@@ -293,6 +297,7 @@ class PhraseMatcher:
         if subject.kind != "name":
             return None
         domain_fit = self.fit(subject, property_.domains)
+        is_own = pattern.is_verbatim and not pattern.is_packaged
         is_vague = sum(word != WILDCARD for word in pattern.words) == 1
         value = None
         if property_.is_literal:
@@ -301,7 +306,20 @@ class PhraseMatcher:
             range_fit = (1 if object_.kind == "name" else 2) if value else -1
         else:
             range_fit = self.fit(object_, property_.ranges) if object_.kind == "name" else -1
-        if min(domain_fit, range_fit) < 0 or max(domain_fit, range_fit) < 2:
+        match = PhraseMatch(
+            property_, pattern.is_inverse, pattern.specificity, domain_fit + range_fit, value
+        )
+        if min(domain_fit, range_fit) < 0:
+            return None
+        if is_own:
+            ends = (subject, domain_fit), (object_, range_fit)
+            agent = _agent(pattern, subject, object_)
+            misfits = [end for end, fit in ends if fit == 0]
+            is_known = any(end.is_certain or (end is agent and " " in end.text) for end in misfits)
+            return None if is_known or len(misfits) > 1 else match
+        if max(domain_fit, range_fit) < 2:
+            return None
+        if pattern.is_label and WILDCARD in pattern.words and min(domain_fit, range_fit) < 2:
             return None
         if _GIVING.issuperset(pattern.words) and min(domain_fit, range_fit) < 2:
             return None
@@ -312,9 +330,7 @@ class PhraseMatcher:
             return None
         if property_.is_literal and domain_fit < (2 if is_vague else 1):
             return None
-        return PhraseMatch(
-            property_, pattern.is_inverse, pattern.specificity, domain_fit + range_fit, value
-        )
+        return match
 
     def fit(self, argument: Argument, admitted: Sequence[str]) -> int:
         """How well a name fits the admitted classes: 3 surely, 2 well, 1 perhaps, 0 badly, -1 not.
@@ -381,10 +397,15 @@ class PhraseMatcher:
         key, labels = noun.casefold(), self._class_labels
         return tuple((labels.get(key) or labels.get(key.removesuffix("s"), {})).values())
 
-    def ends_with_class(self, name: str) -> bool:
-        """Whether the last word of a name is a class of one's own ontology, but not of persons."""
-        own = [c for c in self.classes_of_noun(name.split()[-1]) if not c.startswith(COMMON)]
-        return bool(own) and not any("person" in self.entity_types(class_) for class_ in own)
+    def own_classes(self, noun: str) -> tuple[str, ...]:
+        """The IRIs of the classes with a label in one's own ontologies, unless of persons."""
+        own = tuple(c for c in self.classes_of_noun(noun) if not c.startswith(COMMON))
+        return () if any("person" in self.entity_types(class_) for class_ in own) else own
+
+    def kinds_of(self, noun: str) -> tuple[str, ...]:
+        """The first of these classes, then those above it."""
+        above = self.own_classes(noun)[:1]
+        return (*above, *(iri for class_ in above for iri in self.schema.superclasses(class_)))
 
     def classes_of_name(self, name: str) -> tuple[str, ...]:
         """The IRIs of the classes that a name contains, such as University in "Lund University".
@@ -395,6 +416,8 @@ class PhraseMatcher:
         head = re.split(r"\s+(?:of|for|in|at|on|to|de|du|des|der|di)\s+|[,(]", name)[0].split()
         if not name.split() or not head or (len(head) == 1 and head[0] == name):
             return ()
+        if head[-1].islower() and head[-1].endswith("s") and not head[-1].endswith("ss"):
+            return ()  # "Teams and services"
         known = KNOWN.get(name) or ("award" if name.startswith("Best ") else "")
         if known or name.split()[-1] in _COMPANIES:
             return self.classes_of_noun(known or "organization")
@@ -427,12 +450,15 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
         if property_.is_literal:
             for said in _value_phrases(label, range_kind(property_)):
                 yield _Pattern(said, property_, False, True)
-        if words[-1] in _PREPOSITIONS and len(words) > 1:
-            yield _Pattern(words, property_, False, True)
-            yield from _voices(_Pattern(stems_of(f"is {label}"), property_, False, True))
+        verbatim = _Pattern(words, property_, False, True, is_verbatim=True)
+        if len(words) > 1 and (words[0] == "be" or words[-1] in _PREPOSITIONS):
+            yield verbatim
+            yield from _voices(replace(verbatim, words=stems_of(f"is {label}")))
+            if len(words) == 2 and words[0] != "be":  # "studied mathematics at"
+                yield _Pattern((words[0], WILDCARD, words[1]), property_, False, True)
             continue
         if property_.domains and property_.ranges and _may_be_verb(label):
-            yield from _voices(_Pattern(words, property_, False, True))
+            yield from _voices(verbatim)
         noun = words[1:] if words[0] == "have" else words
         yield _Pattern(("have", *noun), property_, False, True)
         yield _Pattern((COPULA, *noun, "of"), property_, True, True)
@@ -482,7 +508,15 @@ def _voices(pattern: _Pattern) -> Iterator[_Pattern]:
         return
     root = active.words[0].removesuffix("e")
     for noun in (f"{root}er", f"{root}or") if pattern.is_label else ():
-        yield replace(active, words=(COPULA, noun, "of"))
+        yield replace(active, words=(COPULA, noun, "of"), is_verbatim=False)
+
+
+def _agent(pattern: _Pattern, subject: Argument, object_: Argument) -> Argument | None:
+    """Who acts, as persons do: the subject of an active verb, the object of a passive one."""
+    if pattern.words[0] in ("be", COPULA) and pattern.words[-1] != "by":
+        return None
+    is_subject = (pattern.words[-1] == "by") == pattern.is_inverse
+    return subject if is_subject else object_
 
 
 def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:

@@ -150,14 +150,14 @@ _CELL = re.compile(
 _PHRASE = re.compile(r" (?:- )?(?!as |and |or )[a-z]")
 """The rest of a common phrase that begins with a capital letter: "Heavy" metal."""
 _WORDS = re.compile(r"(\S+) (?=(\S+))")
-_FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
+FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
 _JOINTS = frozenset({",", ";", "and", "the", "a", "an", "his", "her", "its", "their"})
 
 
 def tables(doc: Doc) -> Iterator[Span]:
     """Stretches that are lines of tables: capitals without verbs, articles and conjunctions."""
     begin = 0
-    for end in (*(t.i for t in doc if t.is_lower and t.tag_ in _FINITE), len(doc)):
+    for end in (*(t.i for t in doc if t.is_lower and t.tag_ in FINITE), len(doc)):
         stops = [token.i + 1 for token in doc[begin:end] if token.text == "."]
         first = stops[0] if stops and begin else begin
         span = doc[first : max(stops[-1] if stops and end < len(doc) else end, first)]

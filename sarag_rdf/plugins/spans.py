@@ -45,10 +45,10 @@ from sarag_rdf.extraction.names import (
 )
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.prose import prose_of
-from sarag_rdf.extraction.typed_statements import with_statements
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.plugins.llm.statements import BoundArgument, TextBinder, literal_of
+from sarag_rdf.plugins.statement_models import with_statements
 
 RULES = "1"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""

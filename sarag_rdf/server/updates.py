@@ -367,11 +367,6 @@ def is_empty(store: ox.Store, graph: str) -> bool:
     return next(quads_in(store, graph), None) is None
 
 
-def graph_exists(store: ox.Store, graph: GraphName) -> bool:
-    """Whether a named graph exists; the default graph always does."""
-    return graph is None or store.contains_named_graph(ox.NamedNode(graph))
-
-
 def _graph_names(store: ox.Store) -> set[str]:
     return {text_of(graph) for graph in store.named_graphs() if isinstance(graph, ox.NamedNode)}
 

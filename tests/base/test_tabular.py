@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.tabular import delimiter_for, read_table, write_table
 from sarag_rdf.building import link_records
-from sarag_rdf.extraction.typed_statements import read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.kg.gate import read_shapes_files
 from sarag_rdf.plugins.evaluation.competency import read_answers
 from sarag_rdf.plugins.evaluation.gold import read_gold
 from sarag_rdf.plugins.openie import OpenIEExtractor
 from sarag_rdf.plugins.relation_paths.path_model import read_model
+from sarag_rdf.plugins.statement_models import read_examples
 from sarag_rdf.plugins.tables.mapping import MappingFile
 
 texts = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=9)

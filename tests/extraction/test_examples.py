@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.base.errors import InputError
-from sarag_rdf.extraction.typed_statements import ExampleStatement, read_examples
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
+from sarag_rdf.plugins.statement_models import ExampleStatement, read_examples
 
 EX = "https://example.org/"
 SCHEMA = Schema.of(

@@ -15,7 +15,7 @@ from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Document, Extraction
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, load_pipeline
-from sarag_rdf.extraction.typed_statements import Example, ExampleStatement, RangeKind
+from sarag_rdf.extraction.typed_statements import RangeKind
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.kg.registry import make_extractor
 from sarag_rdf.plugins.learned import extractor, features
@@ -33,6 +33,7 @@ from sarag_rdf.plugins.learned.features import (
     path_phrase,
     sentences_of,
 )
+from sarag_rdf.plugins.statement_models import Example, ExampleStatement
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 
 EX = "https://example.org/"

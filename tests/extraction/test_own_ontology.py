@@ -111,7 +111,7 @@ def stated(relations: Iterable[Relation]) -> set[str]:
         ("Brookham", "The beer comes from Tarn Brewery, whose headquarters are in Brookham.",
          "Tarn Brewery seat Brookham"),
         ("Heron", "Tarn Brewery Ltd. has Heron, which Fell Yard Ltd. launched in 1931.",
-         "Heron launch 1931"),
+         "Heron launch 1931; Fell Yard Ltd. launched Heron"),
         ("Tarn Brewery", "It was founded by the brothers Otto Berg and Karl Berg.",
          "Tarn Brewery makers Otto Berg; Tarn Brewery makers Karl Berg"),
         ("Brookham", "Brookham harbour was opened in 1902. It is managed by Edda Holm.",

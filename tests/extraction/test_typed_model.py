@@ -17,7 +17,6 @@ from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source, Value
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, SpacyOptions
 from sarag_rdf.extraction.text_values import UNIT
-from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.plugins.llm.extractor import (
@@ -27,6 +26,7 @@ from sarag_rdf.plugins.llm.extractor import (
     relationships_schema,
 )
 from sarag_rdf.plugins.llm.statements import PROMPTS, StatementModel, max_statements
+from sarag_rdf.plugins.statement_models import Example, ExampleStatement
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests import typed_graph
 

@@ -15,7 +15,6 @@ import sarag_rdf
 from sarag_rdf.answering.conversation import NOTHING, prompt_text
 from sarag_rdf.base.prompts import fence_for
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
-from sarag_rdf.extraction.typed_statements import Example, ExampleStatement
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.kg.activation_export import prompts_with
 from sarag_rdf.kg.proposals import Member
@@ -23,6 +22,7 @@ from sarag_rdf.plugins import papers
 from sarag_rdf.plugins.llm import statements
 from sarag_rdf.plugins.llm.extractor import entities_prompt, grounded_mentions, relationships_prompt
 from sarag_rdf.plugins.llm.statements import StatementModel
+from sarag_rdf.plugins.statement_models import Example, ExampleStatement
 from sarag_rdf.testing.fakes import HashEmbedder
 
 HERE = Path(__file__).parent

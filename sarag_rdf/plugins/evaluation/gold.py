@@ -1,6 +1,6 @@
 """``sarag evaluate extraction`` and ``resolution``: against annotated sentences and mentions.
 
-The gold file of `extraction` has the format of examples (`sarag_rdf.extraction.typed_statements`):
+The gold file of `extraction` has the format of examples (`sarag_rdf.plugins.statement_models`):
 JSON Lines with a text and all of its statements. Names are compared without accents, brackets,
 quotes and units; an object that is a literal, as its text or as its value.
 
@@ -31,14 +31,13 @@ from sarag_rdf.base.types import Document, Extraction, Mention, Relation
 from sarag_rdf.base.vocab import text_of
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import counted, emit, progress_bars
-from sarag_rdf.extraction.names import soft_text
-from sarag_rdf.extraction.typed_statements import Example, read_examples
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation import commands
 from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.plugins.evaluation.reporting import block, table
+from sarag_rdf.plugins.statement_models import Example, read_examples, soft_text
 
 # ------------------------------------------------------------------------------------- Extraction
 

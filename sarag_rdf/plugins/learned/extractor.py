@@ -32,13 +32,7 @@ from sarag_rdf.base.ports import Embedder, Services
 from sarag_rdf.base.types import Document, EntityType, Extraction, Method, Relation
 from sarag_rdf.extraction.prose import source_text
 from sarag_rdf.extraction.spacy_extractor import ParsedDocument, SpacyExtractor, SpacyOptions
-from sarag_rdf.extraction.typed_statements import (
-    Example,
-    examples_of,
-    literal,
-    range_kind,
-    with_statements,
-)
+from sarag_rdf.extraction.typed_statements import literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.plugins.learned.features import (
     ENTITY_KINDS,
@@ -51,6 +45,7 @@ from sarag_rdf.plugins.learned.features import (
     role_features,
     sentences_of,
 )
+from sarag_rdf.plugins.statement_models import Example, examples_of, with_statements
 
 RULES = "3"
 """Version of the features and rules: part of the method, so that sources are extracted again."""

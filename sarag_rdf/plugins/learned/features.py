@@ -22,10 +22,11 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span, Token
 
 from sarag_rdf.base.types import Value
-from sarag_rdf.extraction.names import clean_name, soft_text
+from sarag_rdf.extraction.names import clean_name
 from sarag_rdf.extraction.text_values import find_values
 from sarag_rdf.extraction.typed_statements import RangeKind, range_kind
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.plugins.statement_models import soft_text
 
 Kind = Literal[
     "person", "organization", "place", "group", "work", "name", "noun",

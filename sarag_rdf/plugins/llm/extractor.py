@@ -45,9 +45,9 @@ from sarag_rdf.extraction.names import (
     nearest_type,
     sentences_with_name,
 )
-from sarag_rdf.extraction.typed_statements import Example, examples_of
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.plugins.llm.statements import PROMPT, PROMPTS, StatementModel
+from sarag_rdf.plugins.statement_models import Example, examples_of
 from sarag_rdf.plugins.threads import map_in_order
 
 TOKENS_PER_WORD: Final = 4 / 3
