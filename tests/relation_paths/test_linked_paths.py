@@ -110,6 +110,7 @@ def test_a_path_crosses_a_link(folder: Path) -> None:
         ("Who is the head of Thule?", "", "Dora", ""),
         ("Who was the head of Thule?", "", "Ann; Dora", ""),
         ("Who was the head of Thule?", "1925", "Ann; Dora", "nothing says when, for Dora"),
+        ("Who was the head of Thule in 1925?", "", "Ann", ""),  # what has no time is not meant
         ("Who was the head of Thule?", "1940", "Dora", ""),
     ],
 )

@@ -6,14 +6,16 @@ Paths lead through imported graphs, or else through what was extracted from docu
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.questions import is_yes_or_no
 from sarag_rdf.base.types import Query, RelationPath
+from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.valid_time import stated_times
@@ -69,41 +71,61 @@ _LABEL: Final = 3
 _NOT_LOOKED_UP: Final = re.compile(
     r"\bwhy\b|\bhow\b(?! (?:long|far|large|tall|big|high|deep|wide|old|many|much)\b)", re.IGNORECASE
 )
+_AT_TIME: Final = re.compile(
+    r" (?:in|on|during|as of) ((?:the )?(?:\w+ ){0,2}\d{4}(?:-\d\d){0,2})\W*$", re.IGNORECASE
+)
 _AND: Final = re.compile(r"\band\b", re.IGNORECASE)
 """Who asks for several things."""
 _HOMONYMS: Final = 5
 """Things with the name of the topic that are followed beside it, at most."""
+Find = Callable[..., Found | None]
+"""`_found` for one graph and query."""
 
 
-def factoid(view: GraphView, query: Query) -> Found | None:
+def dated(query: Query) -> Query | None:
+    """The query at the time with which its question ends; None if it ends with none.
+
+    >>> dated(Query("Who was the head of Thule in May 1925?"))
+    Query(text='Who was the head of Thule?', over=(), at='1925-05')
+    """
+    time = _AT_TIME.search(query.text)
+    value = parse_value(time[1], "date") if time and not query.at else None
+    if time is None or value is None:
+        return None
+    return replace(query, text=f"{query.text[: time.start()]}?", at=value.lexical)
+
+
+def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found | None:
     """The answer of the best path that is probable enough.
 
     A path starts at one name: a question that names several things or none, or asks for several,
     for a manner or a reason, is not looked up. All things of the name answer. What kind of thing is
     asked for need not be said by the path, if the answer is one. "How many" is answered with the
     number that is stated, or else by counting things, and a question for yes or no with yes, or
-    not at all: what a graph does not state may be so.
+    not at all: what a graph does not state may be so. With `is_dated` only statements with a time
+    count.
     """
+    find = partial(_found, view, query, is_dated=is_dated)
     if _NOT_LOOKED_UP.search(query.text):
         return None
     if is_yes_or_no(query.text):
-        return _confirmed(view, query)
+        return _confirmed(view, query, find)
     if having := _HAVING.search(query.text):
         kind, *of_either = having.groups()
         of = "".join(filter(None, of_either))
-        number = _found(view, query, f"what is the number of {kind} of {of}", most_hops=1)
+        number = find(f"what is the number of {kind} of {of}", most_hops=1)
         things = f"what are the {kind} of {of}"
-        return number or _found(view, query, things, is_count=True, most_hops=1)
-    found = _found(view, query, query.text)
+        return number or find(things, is_count=True, most_hops=1)
+    found = find(query.text)
     which, many = WHICH.search(query.text), _HOW_MANY.search(query.text)
     if found is None and (asked := which or many) and asked[1] not in packaged_model().not_asked:
         kind = _kind_asked(view, query.text[asked.start(1) :])
         rest = f"{query.text[: asked.start()]}what{query.text[asked.start(1) + len(kind) :]}"
-        found = _found(view, query, rest, kind, is_count=asked is many)
+        found = find(rest, kind, is_count=asked is many)
     return found
 
 
-def _confirmed(view: GraphView, query: Query) -> Found | None:
+def _confirmed(view: GraphView, query: Query, find: Find) -> Found | None:
     """Yes, if one of the two things that are named is what is said of the other.
 
     What would be said of them the other way round as well is not said clearly enough.
@@ -114,16 +136,16 @@ def _confirmed(view: GraphView, query: Query) -> Found | None:
         return None
     ((begin, end), _), ((after, last), _) = spans
     turned = f"{text[:begin]}{text[after:last]}{text[end:after]}{text[begin:end]}{text[last:]}"
-    found = _said(view, query, text)
-    return None if found and _said(view, query, turned) else found
+    found = _said(view, find, text)
+    return None if found and _said(view, find, turned) else found
 
 
-def _said(view: GraphView, query: Query, text: str) -> Found | None:
+def _said(view: GraphView, find: Find, text: str) -> Found | None:
     """Yes, if a path of one property from one of two names says it, and ends at the other."""
     for (begin, end), entities in named_spans(view.names, text, ProperNames(view)):
         is_one = frozenset(view.derived(Identities).every(entities))
         rest = f"{text[:begin]} {text[end:]}"
-        if found := _found(view, query, rest, among=is_one, most_hops=1):
+        if found := find(rest, among=is_one, most_hops=1):
             names = "; ".join(found.names)
             return replace(found, names=("yes",), meaning=f"{names}: {found.meaning}")
     return None
@@ -212,6 +234,7 @@ def _found(
     is_count: bool = False,
     among: frozenset[str] = frozenset(),
     most_hops: int = MOST_HOPS,
+    is_dated: bool = False,
 ) -> Found | None:
     """What answers a question, which is the query or says the same without the kind of thing.
 
@@ -233,6 +256,11 @@ def _found(
         is_now = is_present_tense(asked)
         chosen, stated = holding(search, query, [best, *alike], is_now=is_now)
         chosen = as_asked(search, topics[0].question, chosen, stated)
+        if is_dated:
+            times = stated_times(view.reader, {each.relationship for each in stated.values()})
+            known = {t for t, each in stated.items() if each.relationship in times}
+            every = chain.from_iterable(chain.from_iterable(map(walks, chosen)))
+            chosen = [*_without(chosen, {*every} - known)]
         if len(hops) == 1 and asks_what_goes_on(asked):
             past = {t: each for t, each in stated.items() if is_past_tense(each.text)}
             dated = stated_times(view.reader, {each.relationship for each in past.values()})

@@ -8,7 +8,7 @@ from typing import Final
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.types import Query
 from sarag_rdf.plugins.relation_paths.comparisons import compared
-from sarag_rdf.plugins.relation_paths.factoid import factoid
+from sarag_rdf.plugins.relation_paths.factoid import dated, factoid
 from sarag_rdf.plugins.relation_paths.superlatives import extreme
 from sarag_rdf.retrieval.view import GraphView
 
@@ -22,4 +22,7 @@ def lookup(view: GraphView, query: Query) -> Found | None:
     """What one path leads to, or what decides between several; None where it is not sure."""
     if found := compared(view, query) or extreme(view, query):
         return found
-    return None if _COMPARES.search(query.text) else factoid(view, query)
+    if _COMPARES.search(query.text):
+        return None
+    at_time = dated(query)
+    return factoid(view, at_time, is_dated=True) if at_time else factoid(view, query)
