@@ -541,7 +541,7 @@ LANGUAGES = "which languages are the films in that were directed by the director
 def test_imported_statements_answer_without_a_model(
     kg: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert superlatives.LEAST == factoid.LEAST > 0  # imported before it is changed
+    assert callable(superlatives.extreme)  # which imports what is changed here, before it is
     monkeypatch.setattr(factoid, "LEAST", 0.0)
     answer = kg.ask(LANGUAGES)
     best = paths_of(kg, least=0.0).find(LANGUAGES)[1][0]

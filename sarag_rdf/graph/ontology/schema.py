@@ -99,13 +99,23 @@ class Schema:
 
     @cached_property
     def inverses(self) -> Mapping[str, frozenset[str]]:
-        """Property -> those that are declared as its inverse, at either one."""
-        return _both_ways([(p.iri, p.inverse) for p in self.properties.values() if p.inverse])
+        """Property -> its inverses, and those of what is equivalent, declared at either one."""
+        declared = _both_ways([(p.iri, p.inverse) for p in self.properties.values() if p.inverse])
+        same = self.equivalents
+        every = {iri for one in declared for iri in (one, *same.get(one, ()))}
+        ends = {p: {i for q in (p, *same.get(p, ())) for i in declared.get(q, ())} for p in every}
+        return {p: frozenset().union(*({i, *same.get(i, ())} for i in ends[p])) for p in every}
 
     @cached_property
     def equivalents(self) -> Mapping[str, frozenset[str]]:
-        """Property -> those that are declared equivalent, at either one; they need no schema."""
-        return _both_ways([(p.iri, e) for p in self.properties.values() for e in p.equivalents])
+        """Property -> those that are equivalent, declared at either one; they need no schema."""
+        same: dict[str, frozenset[str]] = {}
+        for property_ in self.properties.values():
+            for other in property_.equivalents:
+                every = same.get(property_.iri, frozenset()) | same.get(other, frozenset())
+                every |= {property_.iri, other}
+                same |= dict.fromkeys(every, every)
+        return {iri: every - {iri} for iri, every in same.items()}
 
     def superproperties(self, property_: str) -> Iterator[str]:
         """The direct and indirect superproperties of a property, nearest first."""

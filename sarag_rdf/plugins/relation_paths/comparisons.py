@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, NamedTuple
@@ -11,7 +12,7 @@ from sarag_rdf.answering.comparison import decided
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Query
-from sarag_rdf.graph.valid_time import span_of
+from sarag_rdf.graph.valid_time import overlap, span_of
 from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.asked_kinds import is_no_agent
 from sarag_rdf.plugins.relation_paths.compared_attributes import Criterion, criterion
@@ -19,6 +20,7 @@ from sarag_rdf.plugins.relation_paths.exclusive_values import single_properties
 from sarag_rdf.plugins.relation_paths.factoid import factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_answers import joined, stated_units
+from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.paths import PathSearch
 from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
@@ -36,9 +38,8 @@ _KIND: Final = re.compile(
 """What two things are, before their names: "or the film #2"."""
 _WHICH: Final = "(?:who|whom|which|what)"
 _ALTERNATIVES: Final = (
-    re.compile(
-        rf"(?P<ask>{_WHICH}\b.*?),?(?: -| –|:)?(?: (?:out )?of| between)? #1,? (?:or|and) #2"
-    ),
+    re.compile(rf"(?P<ask>{_WHICH}\b.*?),?(?: -| –|:)?(?: (?:out )?of| between)? #1,? or #2"),
+    re.compile(rf"(?P<ask>{_WHICH}\b.*?)(?:,|:| -| –|,? (?:out )?of|,? between) #1,? and #2"),
     re.compile(rf"(?:between|out of|of) #1 and #2,? (?P<ask>{_WHICH}\b.*)"),
     re.compile(rf"(?P<ask>{_WHICH}(?: one)?) of #1,? (?:and|or) #2 (?P<rest>.*)"),
     re.compile(r"(?P<ask>is|was|were|did|does|has) #1 or #2 (?P<rest>.*)"),
@@ -53,6 +54,8 @@ _TRUTHS: Final = (
     ),
 )
 """Questions whether it is the first of two things."""
+_WHAT_ELSE: Final = re.compile(r"\b(?:before|after)\b")
+"""In a question for something else than the two things: "which was founded before #1 or #2"."""
 _VERB: Final = (
     "is|are|was|were|has|had|have|did|do|does|with|whose|that|came|come|born|died|dies|opened|"
     "closed|began|started|ended|first|last|lived"
@@ -83,6 +86,8 @@ _NATIONALITIES: Final = tuple(
 )
 _BY: Final = re.compile(r"(?P<event>[a-z ]+) (?P<preposition>in|on|at|by|from|to|for|under|of)")
 _PLACES: Final = re.compile(r"place|location")
+_OF_KIND: Final = re.compile(r"[a-z]+ which ([a-z ]+?) (?:is|was) #")
+"""A question for things of a class: "in which town was # born"."""
 _YEAR: Final = re.compile(r"-?\d{4,}")
 
 
@@ -145,6 +150,8 @@ def _choice(text: str, things: tuple[str, str]) -> _Comparison | None:
         for form in forms:
             if match := form.fullmatch(text):
                 said = " ".join(filter(None, match.groupdict().values()))
+                if not is_truth and _WHAT_ELSE.search(said):
+                    continue
                 if found := _judged(said, things):
                     return replace(found, is_truth=is_truth)
     return None
@@ -211,16 +218,19 @@ def _answer(view: GraphView, query: Query, comparison: _Comparison) -> Found | N
 
 
 def _sides(view: GraphView, query: Query, comparison: _Comparison, question: str) -> _Sides | None:
-    """What is found for both things by the same last hop; None if one of them is not known."""
-    found = []
+    """What is found for both things by the same property of each; None if there is none."""
+    equivalents = view.derived(all_in_use).ontology.equivalents
+    found, last = [], set[tuple[str, bool]]()
     for thing, of in zip(comparison.things, comparison.of, strict=True):
         text = question.replace("#", of.replace("#", thing))
         own = factoid(view, replace(query, text=f"{text[0].upper()}{text[1:]}?"))
-        if own is None:
+        hops = own.evidence.retrieved.paths[0].hops if own else ()
+        if own is None or len(hops) > (1 if of == "#" else _TWO):  # which may be in the same town
             return None
+        property_, is_inverse = hops[-1]
+        last.add((min({property_, *equivalents.get(property_, ())}), is_inverse))
         found.append(own)
     one, other = found
-    last = {each.evidence.retrieved.paths[0].hops[-1] for each in found}
     return _Sides(one, other) if len(last) == 1 else None
 
 
@@ -232,10 +242,23 @@ def _verdict(view: GraphView, comparison: _Comparison, sides: _Sides, question: 
     if kind not in ("earliest", "latest") and len({_units(view, found) for found in sides}) > 1:
         return ""
     if kind == "same":
-        return _shares(view, sides, is_place=question.startswith("where"))
+        return _shares(view, sides, question)
     pairs = product(sides.one.names, sides.other.names)
-    verdicts = {decided(kind, comparison.things, pair) for pair in pairs}
+    if kind in ("earliest", "latest"):
+        verdicts = {
+            _ordered(comparison.things, pair, is_first=kind == "earliest") for pair in pairs
+        }
+    else:
+        verdicts = {decided(kind, comparison.things, pair) for pair in pairs}
     return verdicts.pop() if len(verdicts) == 1 else ""
+
+
+def _ordered(things: Sequence[str], values: Sequence[str], *, is_first: bool) -> str:
+    """The thing with the first or last of two dates; empty if they leave it open."""
+    one, other = map(span_of, values)
+    if one is None or other is None or overlap(one, other):
+        return ""
+    return things[(one < other) != is_first]
 
 
 def _units(view: GraphView, found: Found) -> frozenset[str]:
@@ -251,7 +274,7 @@ def _in_common(some: set[str], others: set[str]) -> str:
     return ("yes" if some == others else "no") if len(some) == len(others) == 1 else ""
 
 
-def _shares(view: GraphView, sides: _Sides, *, is_place: bool) -> str:
+def _shares(view: GraphView, sides: _Sides, question: str) -> str:
     """Yes if both have a thing in common; no if each has another of what it has one of.
 
     Different places may lie in each other, different names may be those of one thing, and to be of
@@ -259,6 +282,12 @@ def _shares(view: GraphView, sides: _Sides, *, is_place: bool) -> str:
     """
     one, other = (_ends(view, found) for found in sides)
     kinds = kinds_of(PathSearch(view), {end for end in (*one, *other) if end in view.iris.entities})
+    is_place, asked = question.startswith("where"), _OF_KIND.match(question)
+    if asked:
+        one, other = (
+            {end: name for end, name in own.items() if asked[1] in kinds.get(end, ())}
+            for own in (one, other)
+        )
     if shared := {end for end in one.keys() & other.keys() if not _is_vague(end)}:
         is_wide = any("country" in kinds.get(end, ()) for end in shared)
         return "" if is_place and (is_wide or one.keys() != other.keys()) else "yes"

@@ -13,7 +13,6 @@ from sarag_rdf.base.iris import statement_iri
 from sarag_rdf.base.types import Query, RelationPath
 from sarag_rdf.graph.constraints import Constraints
 from sarag_rdf.graph.metadata import today
-from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.valid_time import (
     NO_TIMES,
     Times,
@@ -23,6 +22,7 @@ from sarag_rdf.graph.valid_time import (
     overlap,
     stated_times,
 )
+from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Triple, walks
 from sarag_rdf.retrieval.view import GraphView
 
@@ -44,7 +44,13 @@ _PAST_FORM: Final = re.compile(
 _DOES: Final = re.compile(
     r"\b(?:do|does)\b|^\W*(?:who|which \w+) (?!has\b|is\b)\w+s\b", re.IGNORECASE
 )
-_PERFECT: Final = re.compile(r"\b(?:has|have)\b", re.IGNORECASE)
+_NAME: Final = re.compile(r"\b[A-Z]\w*")
+_PAST_STATE: Final = re.compile(
+    r"\b(?:worked|lived|served|resided|stayed|studied|played|was|were) (?:for|at|in|with|under)\b"
+    r"|\b(?:employed|led|headed|managed|owned|operated|used|housed|hosted|chaired|ruled|governed|"
+    r"based|headquartered)\b"
+)
+_PERFECT: Final = re.compile(r"\b(?:has|have) (?:been |long )?\w+")
 
 
 def is_present_tense(question: str) -> bool:
@@ -63,11 +69,17 @@ def asks_what_goes_on(question: str) -> bool:
 def is_past_tense(statement: str) -> bool:
     """Whether a statement says what was done, and not what has been done since.
 
-    >>> is_past_tense("Ada worked for Orle"), is_past_tense("Ada has worked for Orle since 2010")
+    >>> is_past_tense("Fred worked for Orle"), is_past_tense("Fred has worked for Orle since 2010")
     (True, False)
     """
-    is_past = PAST.search(statement) or _PAST_FORM.search(statement)
-    return bool(is_past) and not _PERFECT.search(statement)
+    said = _NAME.sub("", statement)
+    return bool(PAST.search(said) or _PAST_FORM.search(said)) and not _PERFECT.search(said)
+
+
+def is_past_state(statement: str) -> bool:
+    """Whether a statement says in the past tense what may have ended: "worked", not "wrote"."""
+    said = _NAME.sub("", statement)
+    return bool(_PAST_STATE.search(said)) and not _PERFECT.search(said)
 
 
 def holding(
@@ -176,7 +188,7 @@ def _single_values(
 
 def single_properties(view: GraphView) -> frozenset[str]:
     """The properties with one value at a time."""
-    schema = SchemaInUse(view.reader).ontology
+    schema = view.derived(all_in_use).ontology
     return frozenset(Constraints.read(view.reader, schema).single)
 
 

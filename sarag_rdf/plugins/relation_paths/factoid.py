@@ -6,7 +6,7 @@ Paths lead through imported graphs, or else through what was extracted from docu
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -17,18 +17,18 @@ from sarag_rdf.base.questions import is_yes_or_no
 from sarag_rdf.base.types import Query, RelationPath
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.graph.ontology.schema_reader import common_schema
-from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.valid_time import stated_times
 from sarag_rdf.plugins.relation_paths.asked_answers import WHICH, as_asked, kinds_of, of_kind
 from sarag_rdf.plugins.relation_paths.exclusive_values import (
-    PAST,
     asks_what_goes_on,
     holding,
+    is_past_state,
     is_past_tense,
     is_present_tense,
 )
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_answers import looked_up
+from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.path_model import (
     MOST_HOPS,
     THING,
@@ -39,7 +39,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     packaged_phrases,
 )
 from sarag_rdf.plugins.relation_paths.path_words import Asking, said_words, stem_of
-from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Triple, walks
+from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Stated, Triple, walks
 from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
@@ -197,7 +197,7 @@ def searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
     ontologies say sooner that none is probable.
     """
     options = Paths(imported=True, least=LEAST, limit=_DOCUMENTS)
-    imported = PathSearch(view, options, SchemaInUse(view.reader))
+    imported = PathSearch(view, options, view.derived(all_in_use))
     if imported.in_use.parts:
         yield imported
     if view.reader.extracted.parts:
@@ -215,7 +215,7 @@ def _words(view: GraphView) -> frozenset[str]:
     Those of the ontology and its phrases, in use or not: nothing that grows with the documents is
     read.
     """
-    ontology, model = SchemaInUse(view.reader).ontology, packaged_model()
+    ontology, model = view.derived(all_in_use).ontology, packaged_model()
     said = said_words(ontology.properties, common_schema().properties, model.content).values()
     phrases = chain.from_iterable(
         texts for known in (annotated(view.reader), packaged_phrases()) for texts in known.values()
@@ -261,14 +261,11 @@ def _found(
             known = {t for t, each in stated.items() if each.relationship in times}
             every = chain.from_iterable(chain.from_iterable(map(walks, chosen)))
             chosen = [*_without(chosen, {*every} - known)]
-        if len(hops) == 1 and asks_what_goes_on(asked):
-            past = {t: each for t, each in stated.items() if is_past_tense(each.text)}
-            dated = stated_times(view.reader, {each.relationship for each in past.values()})
-            over = {t for t, each in past.items() if each.relationship not in dated}
-            chosen = [*_without(chosen, over)]
+        if is_now and len(hops) == 1:
+            chosen = [*_without(chosen, _over(view, stated, asked))]
         if among:
             is_said = any(_is_directed(search, topic.asking, hops[0]) for topic in topics)
-            over = {t for t, each in stated.items() if is_now and PAST.search(each.text)}
+            over = {t for t, each in stated.items() if is_now and is_past_tense(each.text)}
             chosen = [*_without(chosen, over, among)] if is_said else []
         if is_count:
             things = {answer.iri for path in chosen for answer in path.answers}
@@ -278,6 +275,20 @@ def _found(
             found = looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
             return _counted(search, chosen, stated, found) if is_count else found
     return None
+
+
+def _over(view: GraphView, stated: Mapping[Triple, Stated], question: str) -> set[Triple]:
+    """Statements in the past tense, without a time, that a question in the present leaves out.
+
+    It leaves out all of them if it asks with a verb for what goes on, or if some are in the present
+    tense, and otherwise those of what may have ended.
+    """
+    past = {t: each for t, each in stated.items() if is_past_tense(each.text)}
+    dated = stated_times(view.reader, {each.relationship for each in past.values()})
+    over = {t: each for t, each in past.items() if each.relationship not in dated}
+    if asks_what_goes_on(question) or len(past) < len(stated):
+        return {*over}
+    return {t for t, each in over.items() if is_past_state(each.text)}
 
 
 def _without(

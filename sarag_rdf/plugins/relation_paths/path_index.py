@@ -23,6 +23,7 @@ from sarag_rdf.base.ports import Arrays, Matrix, embed_queries
 from sarag_rdf.base.words import family_of
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import imported_graphs
+from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.plugins.relation_paths.asked_kinds import may_end
 from sarag_rdf.plugins.relation_paths.identities import Identities
@@ -39,6 +40,16 @@ from sarag_rdf.plugins.relation_paths.path_model import (
 )
 from sarag_rdf.plugins.relation_paths.path_words import DOER, Asking, kind_words, stem_of
 from sarag_rdf.retrieval.view import GraphView
+
+
+def all_in_use(view: GraphView) -> SchemaInUse:
+    """The terms of all that is read."""
+    return SchemaInUse(view.reader)
+
+
+def imported_in_use(view: GraphView) -> SchemaInUse:
+    """The terms of the imported graphs among it."""
+    return SchemaInUse(view.reader.imported)
 
 
 def reader_of(view: GraphView, *, is_imported: bool) -> GraphReader:

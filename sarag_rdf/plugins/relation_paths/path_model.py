@@ -31,7 +31,7 @@ from sarag_rdf.base.vocab import RDF, SARAG, XSD, text_of
 from sarag_rdf.base.vocab import iri as iri_of
 from sarag_rdf.base.words import stems_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
-from sarag_rdf.graph.ontology.schema import OntologyProperty
+from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.graph.ontology.schema_reader import common_property, common_schema
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language
@@ -80,7 +80,7 @@ class Hop:
 
 
 HopSequence = tuple[Hop, ...]
-FORM: Final = "7"
+FORM: Final = "8"
 """The version of what `read_schema` makes: what another one has made is not read from a cache."""
 
 
@@ -153,6 +153,8 @@ def read_schema(reader: GraphReader, linked: Iterable[Collection[str]] = ()) -> 
     for together in _ends_of_linked(in_use, [*linked]):
         for end in together & joins.keys():
             joins[end] |= together & joins.keys()
+    for end in [*joins]:
+        joins[end] |= alike_ends(in_use.ontology, joins[end]) & joins.keys()
     fan_out: dict[str, float] = {}
     for iri, several in uses.items():
         if "+" + iri in joins:
@@ -189,6 +191,19 @@ def read_schema(reader: GraphReader, linked: Iterable[Collection[str]] = ()) -> 
         {start: list(packaged_phrases().get(name, ())) for start, name in alike.items()},
         {start: sorted(said[start]) for start in fan_out if start in said},
     )
+
+
+def alike_ends(ontology: Schema, ends: Iterable[str]) -> set[str]:
+    """Ends of properties, and those at which the same statements could be made.
+
+    They are the ends of equivalent properties, and the other ends of inverse ones.
+    """
+    turned = {"+": "-", "-": "+"}
+    alike = {*ends}
+    for end in tuple(alike):
+        alike |= {end[0] + iri for iri in ontology.equivalents.get(end[1:], ())}
+        alike |= {turned[end[0]] + iri for iri in ontology.inverses.get(end[1:], ())}
+    return alike
 
 
 def _ends_of_linked(in_use: SchemaInUse, linked: Sequence[Collection[str]]) -> set[frozenset[str]]:

@@ -41,12 +41,18 @@ from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.texts import by_language, entity_labels
 from sarag_rdf.plugins.relation_paths.description_seeds import nearest_entities
 from sarag_rdf.plugins.relation_paths.identities import Identities
-from sarag_rdf.plugins.relation_paths.path_index import ComparedPaths, PathIndex, reader_of
+from sarag_rdf.plugins.relation_paths.path_index import (
+    ComparedPaths,
+    PathIndex,
+    all_in_use,
+    imported_in_use,
+)
 from sarag_rdf.plugins.relation_paths.path_model import (
     MOST_HOPS,
     THING,
     HopSequence,
     PathModel,
+    alike_ends,
     packaged_model,
     read_model,
 )
@@ -176,7 +182,7 @@ class PathSearch:
         """Paths are found in some graphs, and `followed` in those of a schema in use, or there."""
         self.view = view
         self._options = options or Paths()
-        self.in_use = SchemaInUse(reader_of(view, is_imported=self._options.imported))
+        self.in_use = view.derived(imported_in_use if self._options.imported else all_in_use)
         self.followed = followed or self.in_use
         self.identities = view.derived(Identities)
         self._read: set[str] = set()  # the subjects of which `statements` knows all
@@ -257,7 +263,8 @@ class PathSearch:
         is_owner = _OWNER.search(text, begin, end + 1) is not None
         topics = []
         for seed in seeds:
-            own = frozenset(ends[seed.node] & index.schema.joins.keys())
+            alike = alike_ends(self.in_use.ontology, ends[seed.node])
+            own = frozenset(alike & index.schema.joins.keys())
             kind = index.schema.kind(own)
             asking = Asking(before)
             if span is not None:
