@@ -21,8 +21,9 @@ from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.vocab import RDFS, SKOS, Term
 
 _PACKAGE = Path(__file__).parents[1]
-_DATA = _PACKAGE / "_data" if (_PACKAGE / "_data").is_dir() else _PACKAGE.parent
-_QUERIES = _DATA / "queries"
+DATA = _PACKAGE / "_data" if (_PACKAGE / "_data").is_dir() else _PACKAGE.parent
+"""The folder with the ontology, the queries and the examples."""
+_QUERIES = DATA / "queries"
 _PATHS = {
     "label": (RDFS.label.value,),
     "alias": (SKOS.altLabel.value,),
@@ -38,12 +39,7 @@ _VALUES = re.compile(r"VALUES\s+(\?\w+|\([^)]*\))\s*\{\s*\}")
 
 def ontology_path(name: str) -> Path:
     """The path of an ontology file, such as ``sarag.ttl`` or ``shapes.ttl``."""
-    return _DATA / "ontology" / name
-
-
-def example_files() -> Path:
-    """The folder with ``corpus``, ``questions.json`` and ``queries``."""
-    return _DATA / "examples"
+    return DATA / "ontology" / name
 
 
 @dataclass(frozen=True, slots=True)

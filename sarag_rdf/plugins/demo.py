@@ -13,7 +13,7 @@ import click
 import sarag_rdf
 from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import SaragError
-from sarag_rdf.base.resources import example_files
+from sarag_rdf.base.resources import DATA
 from sarag_rdf.cli.answers import show_answer, show_retrieved, show_table
 from sarag_rdf.cli.output import progress_bars
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -22,6 +22,11 @@ from sarag_rdf.server.picture.drawing import activation_html, write_activation_p
 QUESTIONS = ("ex-07__2hop", "ex-13__3hop", "ex-16__4hop")
 ASKED = "Where was the doctoral supervisor of Ludwig Boltzmann born?"
 """A question that the statements of the graph answer, without a model."""
+
+
+def example_files() -> Path:
+    """The folder with ``corpus``, ``questions.json`` and ``queries``."""
+    return DATA / "examples"
 
 
 @click.command(epilog="Example:  sarag demo my-demo")

@@ -186,6 +186,12 @@ def test_two_things_are_compared(city: KnowledgeGraph, question: str, text: str)
         "Are Halden and Moss the same?",
         "Which film has a longer title, Noon or Dusk?",
         "Who directed Noon or Dusk?",
+        "Which film was released after Noon and Dusk?",
+        "Who was born after Ida Brandt and Kim Vale?",
+        "Who died before Ida Brandt or Kim Vale?",
+        "Which winery was founded before Red Cellar and Rose Cellar?",
+        "Were Lou and Max born in the same town?",
+        "Were the directors of Noon and Dusk born in the same town?",
         "Who was the mayor of Halden and Vik?",
     ],
 )

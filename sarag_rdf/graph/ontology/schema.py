@@ -100,11 +100,13 @@ class Schema:
     @cached_property
     def inverses(self) -> Mapping[str, frozenset[str]]:
         """Property -> its inverses, and those of what is equivalent, declared at either one."""
-        declared = _both_ways([(p.iri, p.inverse) for p in self.properties.values() if p.inverse])
-        same = self.equivalents
-        every = {iri for one in declared for iri in (one, *same.get(one, ()))}
-        ends = {p: {i for q in (p, *same.get(p, ())) for i in declared.get(q, ())} for p in every}
-        return {p: frozenset().union(*({i, *same.get(i, ())} for i in ends[p])) for p in every}
+        same = {iri: {iri, *others} for iri, others in self.equivalents.items()}
+        declared = [(p.iri, p.inverse) for p in self.properties.values() if p.inverse]
+        inverses: defaultdict[str, set[str]] = defaultdict(set)
+        for one, other in (*declared, *((inverse, iri) for iri, inverse in declared)):
+            for iri in same.get(one, (one,)):
+                inverses[iri].update(same.get(other, (other,)))
+        return {iri: frozenset(others) for iri, others in inverses.items()}
 
     @cached_property
     def equivalents(self) -> Mapping[str, frozenset[str]]:
@@ -132,11 +134,6 @@ class Schema:
         if not known or not allowed:
             return True
         return self.belongs(known, allowed) or self.belongs(allowed, known)
-
-
-def _both_ways(pairs: Sequence[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
-    every = _grouped((*pairs, *((other, one) for one, other in pairs)))
-    return {iri: frozenset(others) for iri, others in every.items()}
 
 
 def _closure(term: str, terms: Mapping[str, OntologyClass | OntologyProperty]) -> list[str]:

@@ -85,8 +85,9 @@ Find = Callable[..., Found | None]
 def dated(query: Query) -> Query | None:
     """The query at the time with which its question ends; None if it ends with none.
 
-    >>> dated(Query("Who was the head of Thule in May 1925?"))
-    Query(text='Who was the head of Thule?', over=(), at='1925-05')
+    >>> found = dated(Query("Who was the head of Thule in May 1925?"))
+    >>> found.text, found.at
+    ('Who was the head of Thule?', '1925-05')
     """
     time = _AT_TIME.search(query.text)
     value = parse_value(time[1], "date") if time and not query.at else None
