@@ -556,7 +556,7 @@ def short_names(names: Mapping[str, str]) -> set[tuple[str, str]]:
     features = EntityFeatures(names=dict(names))
     for entity in names:
         features.texts[entity].add("document")
-    context = cast(MergeContext, SimpleNamespace(features=features))
+    context = cast("MergeContext", SimpleNamespace(features=features))
     return {(match.subject, match.object) for match in SHORT_NAMES.propose(context)}
 
 

@@ -102,6 +102,11 @@ def verb_of(label: str, *, is_paired: bool = False, is_literal: bool = False) ->
     return _before_preposition(before, last) if last in _PREPOSITIONS else None
 
 
+def is_participle(label: str) -> bool:
+    """Whether a label is a participle only, as "founded" may be."""
+    return _PARTICIPLE.fullmatch(label) is not None
+
+
 def _before_preposition(words: list[str], preposition: str) -> str | None:
     """Words with the preposition behind them as the verb of one thing, if they surely are one."""
     label = " ".join((*words, preposition))
