@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -31,7 +31,9 @@ _MAX_GROUP = 50
 """Entities with a word in common, above which the word is too common to be compared by."""
 _SHOWN = 3
 """Shared neighbours that are named as evidence."""
-_PREPOSITIONS = frozenset("of the for in at on to from by under".split())
+_MAX_WORDS = 20
+"""Words of the longest short name."""
+_PREPOSITIONS_AND_ARTICLE = frozenset("of the for in at on to from by under".split())
 _TYPES = frozenset(class_.value for class_ in TYPE_CLASSES.values())
 
 
@@ -198,26 +200,33 @@ def _numbers(words: Iterable[str]) -> list[str]:
 def _propose_short_names(context: MergeContext) -> Iterator[Match]:
     """Names with which one other name begins or ends, of what a document names beside it.
 
-    A common neighbour is enough as well.
+    A common neighbour is enough as well. A name that several entities have is left out.
     """
-    features, wholes = context.features, defaultdict[str, set[str]](set)
-    for entity, name in features.names.items():
-        words = name.split()
-        for at in range(1, len(words)):
-            wholes[" ".join(words[:at])].add(entity)
-            if words[at - 1] not in _PREPOSITIONS:  # "history of Ulm" is not Ulm
-                wholes[" ".join(words[at:])].add(entity)
+    features, wholes = context.features, _wholes(context.features)
+    counts = Counter(features.names.values())
     for short, name in sorted(features.names.items()):
-        if len(wholes[name]) != 1:
+        if counts[name] > 1 or len(wholes[name]) != 1:
             continue
         [whole] = wholes[name]
         fits = _class_similarity(features.classes[short], features.classes[whole])
-        together = sorted(features.texts[short] & features.texts[whole])
+        together = not features.texts[short].isdisjoint(features.texts[whole])
         if fits and (together or features.share_neighbour(short, whole)):
             pair = features.merge_order(whole, short)
             match = proposal(*pair, SEMAPV.LexicalMatching, 0.8 if together else 0.7)
             longer = features.names[whole]
             yield replace(match, comment=f"'{longer}' is the only name that has '{name}' at an end")
+
+
+def _wholes(features: EntityFeatures) -> defaultdict[str, set[str]]:
+    """The words at the start or end of names -> the entities with these names."""
+    wholes = defaultdict[str, set[str]](set)
+    for entity, name in features.names.items():
+        words = name.split()
+        for count in range(1, min(len(words), _MAX_WORDS + 1)):
+            wholes[" ".join(words[:count])].add(entity)
+            if words[-count - 1] not in _PREPOSITIONS_AND_ARTICLE:  # "history of Ulm" is not Ulm
+                wholes[" ".join(words[-count:])].add(entity)
+    return wholes
 
 
 DUPLICATES = MergeRule(_propose_duplicates, needs_review=True)

@@ -6,6 +6,8 @@ import csv
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from pyoxigraph import Quad
@@ -16,7 +18,9 @@ from sarag_rdf.base.iris import Minter, normalize_name
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.building.incremental import rebuild
+from sarag_rdf.building.merge_rules import EntityFeatures, MergeContext
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.duplicates import SHORT_NAMES
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import CapitalExtractor
@@ -545,3 +549,24 @@ def test_short_names_are_those_of_one_longer_name(tmp_path: Path) -> None:
         frozenset(("Bo Lind", "Architect Bo Lind")),
     }
     assert "'orle works' is the only name" in found[frozenset(("Orle", "Orle Works"))]
+
+
+def short_names(names: Mapping[str, str]) -> set[tuple[str, str]]:
+    """What the rule proposes for entities that one document describes."""
+    features = EntityFeatures(names=dict(names))
+    for entity in names:
+        features.texts[entity].add("document")
+    context = cast("MergeContext", SimpleNamespace(features=features))
+    return {(match.subject, match.object) for match in SHORT_NAMES.propose(context)}
+
+
+def test_a_name_that_two_entities_have_is_no_short_name() -> None:
+    assert short_names({"a": "bex", "b": "bex works"}) == {("a", "b")}
+    assert short_names({"a": "bex", "b": "bex works", "c": "bex"}) == set()
+
+
+def test_names_of_many_words_are_compared_by_few_of_them() -> None:
+    many = " ".join(map(str, range(20_000)))
+    part = " ".join(map(str, range(1000)))
+    assert short_names({"a": "0 1", "b": many}) == {("a", "b")}
+    assert short_names({"a": part, "b": many}) == set()

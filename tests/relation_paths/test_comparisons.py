@@ -258,6 +258,97 @@ def test_what_was_compared_is_said(city: KnowledgeGraph) -> None:
     )
 
 
+PORTS = f"""
+    @prefix : <https://port.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . @prefix c: <{COMMON}> .
+    @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+    :Bridge a owl:Class ; rdfs:label "bridge" . :Town a owl:Class ; rdfs:label "town" .
+    :Quay a owl:Class ; rdfs:label "quay" . :Child a owl:Class ; rdfs:label "child" .
+    :Dock a owl:Class ; rdfs:label "dock" . :Bus a owl:Class ; rdfs:label "bus" .
+    :length a owl:DatatypeProperty ; rdfs:label "length" .
+    :height a owl:DatatypeProperty ; rdfs:label "height" .
+    :founded a owl:DatatypeProperty ; rdfs:label "founded" .
+    :locatedIn a owl:ObjectProperty ; rdfs:label "located in" .
+
+    :arch a :Bridge ; rdfs:label "Arch Bridge" ; :length 120 ; :locatedIn :oldtown .
+    :bow a :Bridge ; rdfs:label "Bow Bridge" ; :length 90 ; :locatedIn :halden .
+    :cant a :Bridge ; rdfs:label "Cant Bridge" ; :length 40 ; :locatedIn :halden .
+    :dove a :Bridge ; rdfs:label "Dove Bridge" ; :length 300 ; :locatedIn :moss .
+    :east a :Bridge ; rdfs:label "East Bridge" ; :length 10 ; :locatedIn :moss .
+    :fern a :Bridge ; rdfs:label "Fern Bridge" ; :length 500 .
+    :oldtown a :Town ; rdfs:label "Oldtown" ; :locatedIn :halden ; :founded "1500"^^xsd:gYear .
+    :halden a :Town ; rdfs:label "Halden" ; :locatedIn :ruria ; :founded "1400"^^xsd:gYear .
+    :moss a :Town ; rdfs:label "Moss" ; :locatedIn :ruria ; :founded "1300"^^xsd:gYear .
+    :ruria rdfs:label "Ruria" ; :locatedIn :ruria , :halden2 . :halden2 rdfs:label "The North" ;
+        :locatedIn :ruria .
+    :q1 a :Quay ; rdfs:label "Long Quay" ; :length 90 . :q2 a :Quay ; rdfs:label "Low Quay" ;
+        :length 40 . :q3 a :Quay ; :length 9000 .
+    :d1 a :Dock ; rdfs:label "Dock One" ; :length 1 ; :locatedIn :moss .
+    :d2 a :Dock ; rdfs:label "Dock Two" ; :length 2 ; :locatedIn :moss .
+    :d3 a :Dock ; rdfs:label "Dock Three" ; :length 3 .
+    :d4 a :Dock ; rdfs:label "Dock Four" ; :length 4 . :d5 a :Dock ; rdfs:label "Dock Five" ;
+        :length 5 . :d6 a :Dock ; rdfs:label "Dock Six" ; :length 6 .
+    :d7 a :Dock ; rdfs:label "Dock Seven" ; :length 7 , "INF"^^xsd:double .
+    :d8 a :Dock ; rdfs:label "Dock Eight" ; :length "NaN"^^xsd:double .
+    :tim a :Child ; rdfs:label "Tim Vale" ; :height 90 ; :founded "1990"^^xsd:gYear .
+    :ann a :Child ; rdfs:label "Ann Vale" ; :height 80 ; :founded "1980"^^xsd:gYear .
+    :one a :Bus ; rdfs:label "Night Line" ; :height 3 . :two a :Bus ; rdfs:label "Day Line" ;
+        :height 4 .
+"""
+
+
+@pytest.fixture(scope="module")
+def ports(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
+    folder = tmp_path_factory.mktemp("ports")
+    (folder / "ports.ttl").write_text(PORTS)
+    with sarag_rdf.open(folder / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.ontologies.add(folder / "ports.ttl")
+        kg.import_graph(folder / "ports.ttl", "rdf", name="ports")
+        yield kg
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("What is the longest quay?", ""),  # one has no label
+        ("What is the longest dock?", "Dock Seven"),  # one value is no number, one is infinite
+        ("What is the shortest dock?", "Dock One"),
+        ("What is the longest bridge in Halden?", "Arch Bridge"),  # in a town in Halden
+        ("What is the shortest bridge in Moss?", "East Bridge"),
+        ("What is the longest bridge in Ruria?", "Dove Bridge"),
+        ("What is the longest bridge in Oldtown?", ""),  # those in Halden may be there
+        ("What is the longest dock in Moss?", ""),  # it is not known where most are
+    ],
+)
+def test_the_extreme_of_what_is_known(ports: KnowledgeGraph, question: str, text: str) -> None:
+    assert text_of(ports.ask(question)) == text
+
+
+@pytest.mark.parametrize(
+    ("question", "lead"),
+    [
+        ("Which child is the tallest?", "2 of 2 children state the height: Tim Vale 90, "),
+        ("Which bus is the tallest?", "2 of 2 buses state the height: Day Line 4, "),
+        ("Which of the bridges is the longest?", "6 of 6 bridges state the length: Fern Bridge "),
+        (
+            "What is the longest bridge in Halden?",
+            "the location of 5 of 6 bridges is known; 3 of 3 bridges state the length: ",
+        ),
+        ("Which child was founded first?", "2 of 2 children state a value: Ann Vale 1980, "),
+    ],
+)
+def test_an_extreme_is_explained(ports: KnowledgeGraph, question: str, lead: str) -> None:
+    answer = ports.ask(question)
+    assert answer.reasoning.startswith(lead)
+    assert "town" not in answer.reasoning  # the children are called so, and not what is usual
+
+
+def test_an_extreme_is_as_certain_as_the_locations_are_known(ports: KnowledgeGraph) -> None:
+    answer = ports.ask("What is the longest bridge in Halden?")
+    probability = answer.retrieved.paths[0].probability
+    assert answer.confidence == pytest.approx(probability * 5 / 6, abs=1e-4)
+
+
 CLUBS = (
     "Thule | was founded in | 1901 | inception 0.9 |\n\nAnn | was head of | Thule | head- 0.9 | "
     "1919/1937\n\nBea | was head of | Thule | head- 0.9 | 1938/",

@@ -183,7 +183,7 @@ def test_what_texts_say_is_a_phrase_too() -> None:
     schema = PathSchema(
         {"urn:p": "birth place"}, {"+urn:p": "person"}, {hop.start: 1.0}, {}, stated
     )
-    assert packaged_model().phrases(schema, hop)[1] == "persons that was born in"
+    assert packaged_model().phrases(schema, hop)[1] == "people that was born in"
 
 
 def test_topics_are_masked_by_their_kind(kg: KnowledgeGraph) -> None:

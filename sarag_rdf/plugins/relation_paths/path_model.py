@@ -313,9 +313,40 @@ _WORD: Final = re.compile(r"[\w'-]+")
 _MEASURE: Final = re.compile(r"\bhow (?:long|far|large|tall|big|high|deep|wide)\b", re.IGNORECASE)
 """Questions for a number that is stated; "how many" may ask to count."""
 _TIME: Final = re.compile(r"\b(?:what|which) (?:date|day|month|decade|century)\b", re.IGNORECASE)
-_IRREGULAR: Final = frozenset({"people", "children", "men", "women"})
+_IRREGULAR: Final = {
+    "person": "people",
+    "child": "children",
+    "man": "men",
+    "woman": "women",
+    "foot": "feet",
+    "tooth": "teeth",
+    "mouse": "mice",
+    "life": "lives",
+    "wife": "wives",
+    "knife": "knives",
+    "leaf": "leaves",
+    "half": "halves",
+    "shelf": "shelves",
+    "wolf": "wolves",
+    "thief": "thieves",
+    "hero": "heroes",
+    "quiz": "quizzes",
+    "analysis": "analyses",
+    "basis": "bases",
+    "crisis": "crises",
+    "thesis": "theses",
+    "hypothesis": "hypotheses",
+    "synthesis": "syntheses",
+    "criterion": "criteria",
+    "phenomenon": "phenomena",
+    "monarch": "monarchs",
+    "epoch": "epochs",
+}
+_SEVERAL: Final = frozenset(_IRREGULAR.values())
 _UNCOUNTABLE: Final = frozenset(
-    "software hardware equipment staff music information research series species".split()
+    "software hardware equipment staff music information research series species aircraft "
+    "spacecraft sheep fish police personnel data media headquarters news furniture clothing "
+    "legislation knowledge evidence".split()
 )
 _PLURALS: Final = (("y", "ies"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes"))
 _TEMPLATES: Final = {
@@ -457,7 +488,7 @@ class PathModel:
         role = words[:-1] if words[-1] in self.prepositions and len(words) > 1 else words
         kinds = plural(schema.kinds.get(hop.end, THING)).split()
         is_several = (
-            word in _IRREGULAR or (word.endswith("s") and not word.endswith("ss"))
+            word in _SEVERAL or (word.endswith("s") and not word.endswith("ss"))
             for word in (role[0], role[-1])
         )
         return role[: len(kinds)] == kinds or any(is_several)
@@ -468,7 +499,7 @@ class PathModel:
 
     def _of_label(self, label: str, kinds: str, *, is_inverse: bool) -> str:
         bare = label.removeprefix("has ").removeprefix("is ") or label
-        *role, last = bare.split()
+        *role, last = bare.split() or [""]
         suffix = "_verb" if last in self.prepositions else ""
         suffix = "_role" if last == "of" and role else suffix
         template = self.templates[("inverse" if is_inverse else "forward") + suffix]
@@ -508,9 +539,24 @@ def _annotated_or_packaged(schema: PathSchema, hop: Hop) -> Sequence[str]:
 
 
 def plural(noun: str) -> str:
-    """The word for several of a kind."""
-    if noun in _UNCOUNTABLE:
+    """The words for several of a kind.
+
+    >>> [plural(noun) for noun in ("city", "grandchild", "step child", "work of art", "software")]
+    ['cities', 'grandchildren', 'step children', 'works of art', 'software']
+    """
+    head, of, rest = noun.partition(" of ")
+    *before, last = head.split(" ")
+    return " ".join((*before, _plural_of_word(last))) + of + rest
+
+
+def _plural_of_word(noun: str) -> str:
+    if not noun or noun in _UNCOUNTABLE or noun in _SEVERAL:
         return noun
+    if several := _IRREGULAR.get(noun):
+        return several
+    for ending in ("child", "woman"):
+        if noun.endswith(ending):
+            return noun.removesuffix(ending) + _IRREGULAR[ending]
     for ending, several in _PLURALS:
         if noun.endswith(ending) and not noun.endswith(("ay", "ey", "oy")):
             return noun.removesuffix(ending) + several

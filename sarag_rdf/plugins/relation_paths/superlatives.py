@@ -19,6 +19,7 @@ from sarag_rdf.plugins.relation_paths.factoid import LEAST, factoid, searches
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_answers import looked_up, stated_units
 from sarag_rdf.plugins.relation_paths.path_model import Hop, packaged_model, plural
+from sarag_rdf.plugins.relation_paths.path_wording import is_participle, spoken, verb_of
 from sarag_rdf.plugins.relation_paths.paths import PathSearch
 from sarag_rdf.retrieval.seeds import ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
@@ -29,6 +30,8 @@ _TRIED: Final = 5
 """Instances whose values are looked up, until one is known."""
 _NAMED: Final = 5
 """Instances that are named with their values, at most."""
+_STEPS: Final = 5
+"""Steps from a place to those that contain it, at most."""
 _WHERE: Final = r"(?P<rest> (?:in|on|at|of|by|from|near|located|owned|made|built) .+)?"
 _SUPERLATIVE: Final = r"(?:(?:most|least) [a-z]+|[a-z]+est)"
 _IS_OR_HAS: Final = (
@@ -56,15 +59,25 @@ class _Asked(NamedTuple):
     by: Criterion
 
 
+class _Instances(NamedTuple):
+    """The names of what is of a kind, of which share it is known, and what the class is called."""
+
+    names: Mapping[str, str]
+    kind: str = ""
+    share: float = 1.0
+    note: str = ""
+
+
 def extreme(view: GraphView, query: Query) -> Found | None:
     """The instances of a class with the greatest, smallest, first or last value.
 
-    It is as certain as the value, times the share of the instances that have one; None if that is
-    less than `LEAST`, if values leave it open, or if several attributes decide differently.
+    It is as certain as the value, times the share of the instances that have one, and of those of
+    which it is known where they are, if that is asked; None if that is less than `LEAST`, if values
+    leave it open, or if several attributes decide differently.
     """
     asked = _asked(query.text)
-    instances = _instances(view, query, asked) if asked else {}
-    if asked is None or not 1 < len(instances) <= _MOST:
+    instances = _instances(view, query, asked) if asked else None
+    if asked is None or instances is None or not 1 < len(instances.names) <= _MOST:
         return None
     found = [_best(view, query, asked, question, instances) for question in asked.by.questions]
     known = [each for each in found if each is not None]
@@ -84,39 +97,97 @@ def _asked(question: str) -> _Asked | None:
     return None
 
 
-def _instances(view: GraphView, query: Query, asked: _Asked) -> dict[str, str]:
-    """What is of a kind, of all or of what the rest of the question says, and its names."""
-    one = view.derived(Identities).one
+def _instances(view: GraphView, query: Query, asked: _Asked) -> _Instances | None:
+    """What is of a kind, of all or of what the rest of the question says.
+
+    None if one of all has no name, so that it could not be named if it were the extreme one.
+    """
     is_place = asked.rest.startswith((" in ", " on ", " at "))
     if asked.rest and not is_place:
-        found = factoid(view, replace(query, text=f"Which {asked.kind} is{asked.rest}?"))
-        paths = found.evidence.retrieved.paths if found else ()
-        is_cut = any(path.is_cut for path in paths)
-        return {} if is_cut else {one(a.iri): a.name for p in paths for a in p.answers if a.iri}
-    search = PathSearch(view)
-    rows = search.followed.rows_for("class-instances", _classes(search, asked.kind))
-    instances = sorted({one(instance.value) for _, instance in rows})
+        return _instances_of_path(view, query, asked)
+    search, identities = PathSearch(view), view.derived(Identities)
+    classes, kind = _classes(search, asked.kind)
+    rows = search.followed.rows_for("class-instances", classes)
+    instances = sorted({identities.one(instance.value) for _, instance in rows})
     if len(instances) > _MOST:
-        return {}
-    labels = entity_labels(view.reader, instances)
-    named = {iri: labels[iri][0] for iri in instances if iri in labels}
-    return _located(view, asked.rest, named) if is_place else named
+        return None
+    labels = entity_labels(view.reader, identities.every(instances))
+    named = {
+        iri: labels[node][0]
+        for iri in instances
+        for node in reversed(identities.of(iri))
+        if node in labels
+    }
+    if len(named) < len(instances):
+        return None
+    every = _Instances(named, kind)
+    return _located(view, asked.rest, every) if is_place else every
 
 
-def _located(view: GraphView, where: str, instances: Mapping[str, str]) -> dict[str, str]:
-    """The instances of which it is stated that they are there."""
+def _instances_of_path(view: GraphView, query: Query, asked: _Asked) -> _Instances | None:
+    """What answers the question which things of a kind are as the rest of the question says."""
+    found = factoid(view, replace(query, text=f"Which {asked.kind} is{asked.rest}?"))
+    paths = found.evidence.retrieved.paths if found else ()
+    if any(path.is_cut for path in paths):
+        return None
+    one = view.derived(Identities).one
+    return _Instances({one(a.iri): a.name for path in paths for a in path.answers if a.iri})
+
+
+def _located(view: GraphView, where: str, every: _Instances) -> _Instances | None:
+    """The instances of which it is stated that they are there, or in a place that is there.
+
+    Of an instance in a place that contains the one asked for it is not known.
+    """
     spans = named_spans(view.names, where, ProperNames(view))
-    places = {iri for _, entities in spans for iri in view.derived(Identities).every(entities)}
     if len(spans) != 1 or where[spans[0][0][1] :].strip():
-        return {}
-    for _, paths in _followed(view, "where is # located", instances):
-        topics = [path.topic for path in paths if places & {answer.iri for answer in path.answers}]
-        return {iri: instances[iri] for iri in topics}
-    return {}
+        return None
+    identities = view.derived(Identities)
+    places = {identities.one(iri) for iri in spans[0][1]}
+    for search, paths in _followed(view, "where is # located", every.names):
+        if not paths:
+            return None
+        last = Hop(*paths[0].hops[-1])
+        direct = {path.topic: {identities.one(a.iri) for a in path.answers} for path in paths}
+        above = _above(search, last, places.union(*direct.values()))
+        around = {place for asked in places for place in above[asked]} - places
+        there = {
+            iri: any(not places.isdisjoint(above[place]) for place in own)
+            for iri, own in direct.items()
+        }
+        known = [iri for iri, own in direct.items() if there[iri] or not own <= around]
+        kinds = plural(every.kind)
+        note = f"the location of {len(known)} of {len(every.names)} {kinds} is known; "
+        names = {iri: every.names[iri] for iri in known if there[iri]}
+        return _Instances(names, every.kind, len(known) / len(every.names), note)
+    return None
 
 
-def _classes(search: PathSearch, kind: str) -> set[str]:
-    """The classes in use that are called so, in the singular or plural, and their subclasses."""
+def _above(search: PathSearch, hop: Hop, places: Iterable[str]) -> dict[str, set[str]]:
+    """Places -> these and the places that contain them, by a hop that is followed upwards."""
+    direct: dict[str, set[str]] = {}
+
+    def containing(place: str) -> set[str]:
+        if place not in direct:
+            answers = search.follow_hops(search.topic(place), (hop,)).answers
+            direct[place] = {search.identities.one(answer.iri) for answer in answers}
+        return direct[place]
+
+    above = {}
+    for place in places:
+        found, latest = {place}, {place}
+        for _ in range(_STEPS):
+            latest = {each for inner in latest for each in containing(inner)} - found
+            found |= latest
+        above[place] = found
+    return above
+
+
+def _classes(search: PathSearch, kind: str) -> tuple[set[str], str]:
+    """The classes in use that are called so, in the singular or plural, and their subclasses.
+
+    And the label of the first that is called so.
+    """
     in_use, content = search.followed, packaged_model().content
     used = [own.iri for part in in_use.parts for own in in_use.used(part).classes]
     above = {iri: in_use.ontology.superclasses(iri) | {iri} for iri in used}
@@ -131,34 +202,51 @@ def _classes(search: PathSearch, kind: str) -> set[str]:
             for label in (name, *(declared[iri].alternatives if iri in declared else ()))
         )
     }
-    return {iri for iri, several in above.items() if several & called}
+    label = names[min(called)].lower() if called else ""
+    return {iri for iri, several in above.items() if several & called}, label
 
 
 def _best(
-    view: GraphView, query: Query, asked: _Asked, question: str, instances: Mapping[str, str]
+    view: GraphView, query: Query, asked: _Asked, question: str, instances: _Instances
 ) -> Found | None:
     """The instances with the extreme value of one attribute; without names if they are not sure.
 
     None if no instance has a value.
     """
-    for search, paths in _followed(view, question, instances):
+    names = instances.names
+    for search, paths in _followed(view, question, names):
         chosen, stated = holding(search, query, paths, is_now=is_present_tense(question))
         valued = _valued(asked.by, chosen)
         if not valued:
             continue
-        first = [path for path, _ in valued[:_NAMED]]
+        first = [_spoken(search, path, instances.kind) for path, _ in valued[:_NAMED]]
         found = looked_up(search, query, [search.topic(first[0].topic)], first, stated, (), "paths")
         is_sure = len({stated_units(view, [path]) for path, _ in valued}) == 1
-        names = [instances[iri] for iri in _extremes(valued)] if is_sure else []
-        label = search.index.schema.names[paths[0].hops[-1][0]]
-        values = ", ".join(f"{instances[p.topic]} {p.answers[0].name}" for p in first)
+        extremes = [names[iri] for iri in _extremes(valued)] if is_sure else []
+        values = ", ".join(f"{names[path.topic]} {path.answers[0].name}" for path in first)
         more = ", ..." if len(valued) > _NAMED else ""
-        kinds = asked.kind if asked.kind.endswith("s") else plural(asked.kind)
-        lead = f"{len(valued)} of {len(instances)} {kinds} state the {label}"
-        probability = round(found.probability * len(valued) / len(instances), 4)
+        lead = f"{instances.note}{_lead(search, first[0], len(valued), instances)}"
+        share = instances.share * len(valued) / len(names)
         meaning = f"{lead}: {values}{more}; {found.meaning}"
-        return replace(found, names=names, meaning=meaning, probability=probability)
+        probability = round(found.probability * share, 4)
+        return replace(found, names=extremes, meaning=meaning, probability=probability)
     return None
+
+
+def _spoken(search: PathSearch, path: RelationPath, kind: str) -> RelationPath:
+    """A path in words, from an instance of a kind if it is known."""
+    hops = [Hop(*hop) for hop in path.hops]
+    schema, ontology = search.index.schema, search.in_use.ontology
+    return replace(path, text=spoken(search.model, schema, ontology, hops, kind))
+
+
+def _lead(search: PathSearch, path: RelationPath, count: int, instances: _Instances) -> str:
+    """How many instances have a value: "5 of 6 bridges state the length"."""
+    kinds = f" {plural(instances.kind)}" if instances.kind else ""
+    label = search.index.schema.names[path.hops[-1][0]]
+    is_noun = verb_of(label) is None and not is_participle(label)
+    state = f"state the {label}" if is_noun else "state a value"
+    return f"{count} of {len(instances.names)}{kinds} {state}"
 
 
 def _followed(
@@ -207,7 +295,10 @@ def _range(by: Criterion, name: str) -> _Range | None:
             least = most = Decimal(name)
         except InvalidOperation:
             return None
-    return (-most, -least) if by.kind in ("latest", "largest") else (least, most)
+        if not least.is_finite():
+            return None
+    is_greatest = by.kind in ("latest", "largest")
+    return (most.copy_negate(), least.copy_negate()) if is_greatest else (least, most)
 
 
 def _extremes(valued: Sequence[tuple[RelationPath, _Range]]) -> list[str]:
