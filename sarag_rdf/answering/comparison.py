@@ -75,9 +75,9 @@ def _is_less(one: tuple[Decimal, str] | None, other: tuple[Decimal, str] | None)
 
 
 def _date(answer: str) -> Span | None:
-    """The days of the only date of an answer."""
-    dates = [found.value for found in find_values(answer) if found.kind == "date"]
-    return span_of(dates[0].lexical) if len(dates) == 1 else None
+    """The days of a date in the form of XML Schema, or else of the only date of an answer."""
+    dates = [found.value.lexical for found in find_values(answer) if found.kind == "date"]
+    return span_of(answer) or (span_of(dates[0]) if len(dates) == 1 else None)
 
 
 def _number(answer: str) -> tuple[Decimal, str] | None:

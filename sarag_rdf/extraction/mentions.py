@@ -534,11 +534,9 @@ def _quoted(doc: Doc) -> Iterator[Span]:
     for match in _QUOTED.finditer(doc.text):
         words = match[1].split()
         span = doc.char_span(match.start(1), match.end(1))
-        if (
-            span is not None
-            and len(words) <= 12
-            and (words[0] in _FOREIGN_ARTICLES or not any(map(_is_small, words)))
-        ):
+        is_title = not any(len(word) > 3 and word[0].islower() for word in words)
+        is_title = is_title or words[0] in _FOREIGN_ARTICLES
+        if span is not None and len(words) <= 12 and is_title:
             yield span
 
 
@@ -583,10 +581,6 @@ def _namesakes(doc: Doc) -> Iterator[Span]:
                 break
         if begin < suffix.start:
             yield doc[begin : suffix.end]
-
-
-def _is_small(word: str) -> bool:
-    return len(word) > 3 and word[0].islower()
 
 
 def _trim(span: Span) -> Span:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final, NamedTuple
@@ -12,7 +11,7 @@ from sarag_rdf.answering.comparison import decided
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Query
-from sarag_rdf.graph.valid_time import overlap, span_of
+from sarag_rdf.graph.valid_time import span_of
 from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.asked_kinds import is_no_agent
 from sarag_rdf.plugins.relation_paths.compared_attributes import Criterion, criterion
@@ -244,21 +243,8 @@ def _verdict(view: GraphView, comparison: _Comparison, sides: _Sides, question: 
     if kind == "same":
         return _shares(view, sides, question)
     pairs = product(sides.one.names, sides.other.names)
-    if kind in ("earliest", "latest"):
-        verdicts = {
-            _ordered(comparison.things, pair, is_first=kind == "earliest") for pair in pairs
-        }
-    else:
-        verdicts = {decided(kind, comparison.things, pair) for pair in pairs}
+    verdicts = {decided(kind, comparison.things, pair) for pair in pairs}
     return verdicts.pop() if len(verdicts) == 1 else ""
-
-
-def _ordered(things: Sequence[str], values: Sequence[str], *, is_first: bool) -> str:
-    """The thing with the first or last of two dates; empty if they leave it open."""
-    one, other = map(span_of, values)
-    if one is None or other is None or overlap(one, other):
-        return ""
-    return things[(one < other) != is_first]
 
 
 def _units(view: GraphView, found: Found) -> frozenset[str]:
