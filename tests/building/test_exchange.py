@@ -54,7 +54,7 @@ def test_options_that_are_not_there(given: dict[str, object], message: str) -> N
         ("importers", Importer, 5),
         ("mapping_languages", MappingLanguage, 3),
         ("exporters", Exporter, 12),
-        ("merge_rules", MergeRule, 6),
+        ("merge_rules", MergeRule, 7),
     ],
 )
 def test_plugins_of_this_package_are_what_their_group_says(
