@@ -27,8 +27,8 @@ SEED ?= 0
 SECONDS ?= 600
 WRITERS ?= 2
 READERS ?= 8
-# two more tests at a time than the two cores of the continuous integration: many tests wait
-BESIDE ?= 4
+# one more test at a time than the two cores of the continuous integration: many tests wait
+BESIDE ?= 3
 SLOW := attack or browser or fault or guide or history or interop or llm or reasoner or virtuoso or wheel
 PYTEST = $(PY) -m pytest --numprocesses=$(BESIDE) --dist=worksteal
 

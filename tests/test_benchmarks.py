@@ -294,7 +294,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("corpus.json", "CORPUS.json", *(f"{name}.json" for name in SETS)):
         write(tmp_path / name, PASSAGES)
     sets = (f"{name}-questions.json" for name in SETS)
-    for name in ("questions.json", "questions_dev50.json", *sets):
+    for name in ("questions.json", "comparisons.json", "questions_dev50.json", *sets):
         write(tmp_path / name, musique())
     for name in ("gpt-3.5.json", "openie_gpt-3.5-turbo-1106.json", "FILE"):
         write(tmp_path / name, openie())

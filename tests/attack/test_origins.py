@@ -197,17 +197,18 @@ def test_in_a_browser_no_other_page_has_anything_run(server: Running, tmp_path: 
             break
     each = 3 * len(PATHS) + 1
     with playing(show) as other, open_browser(tmp_path) as tab:
-        for number, url in enumerate([other.root, None], start=1):
-            if url:
+        (tmp_path / "page.html").write_bytes(page)
+        for url in (other.root, (tmp_path / "page.html").as_uri()):
+            least = len(asked()) + each
+            for _ in range(3):  # a browser that is short of time may run no script
                 tab.visit(url)
-            else:
-                (tmp_path / "page.html").write_bytes(page)
-                tab.visit((tmp_path / "page.html").as_uri())
-            deadline = time.monotonic() + 60
-            while len(asked()) < number * each and time.monotonic() < deadline:
-                tab.run("1")
-                time.sleep(0.05)
-            assert len(asked()) >= number * each, asked()
+                deadline = time.monotonic() + 20
+                while len(asked()) < least and time.monotonic() < deadline:
+                    tab.run("1")
+                    time.sleep(0.05)
+                if len(asked()) >= least:
+                    break
+            assert len(asked()) >= least, asked()
         refused = asked()
         tab.visit(server.url + "/")  # its own page still asks
         tab.run("fetch('/sparql?query=ASK%7B%7D').then(r => document.title = r.status); 1")
