@@ -7,8 +7,8 @@ from typing import Final
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.types import Query
-from sarag_rdf.plugins.relation_paths.comparisons import compared
 from sarag_rdf.plugins.relation_paths.factoid import dated, factoid
+from sarag_rdf.plugins.relation_paths.path_comparisons import compared
 from sarag_rdf.plugins.relation_paths.superlatives import extreme
 from sarag_rdf.retrieval.view import GraphView
 
