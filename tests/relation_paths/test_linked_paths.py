@@ -199,7 +199,9 @@ ATLAS_TEXTS = (
     "Ada | wrote | Skerry | author- 0.9 |\n\n"
     "Max | was head of | Rook | head- 0.9 |\n\n"
     "Mia | is head of | Rook | head- 0.9 |\n\n"
-    "Pia | was head of | Wren | head- 0.9 |"
+    "Pia | was head of | Wren | head- 0.9 |\n\n"
+    "Rook | is headquartered in | Skien | headquarters 0.9 |\n\n"
+    "Wren | was headquartered in | Skien | headquarters 0.9 |"
 )
 
 
@@ -298,6 +300,9 @@ def test_equivalent_properties_say_the_same(atlas: Path) -> None:
         ("Who is the head of Rook?", "Mia"),
         ("Who was the head of Rook?", "Max; Mia"),
         ("Who is the head of Wren?", "Pia"),
+        ("Where is Rook headquartered?", "Skien"),
+        ("Where is Wren headquartered?", ""),
+        ("Where was Wren headquartered?", "Skien"),
     ],
 )
 def test_what_was_done_is_not_told_as_going_on(atlas: Path, question: str, text: str) -> None:

@@ -50,7 +50,8 @@ _PAST_STATE: Final = re.compile(
     r"|\b(?:employed|led|headed|managed|owned|operated|used|housed|hosted|chaired|ruled|governed|"
     r"based|headquartered)\b"
 )
-_PERFECT: Final = re.compile(r"\b(?:has|have) (?:been |long )?\w+")
+_PRESENT: Final = re.compile(r"\b(?:is|are|has|have)\b")
+"""In a statement that holds, or has held since: "is based in", "has worked for"."""
 
 
 def is_present_tense(question: str) -> bool:
@@ -73,13 +74,13 @@ def is_past_tense(statement: str) -> bool:
     (True, False)
     """
     said = _NAME.sub("", statement)
-    return bool(PAST.search(said) or _PAST_FORM.search(said)) and not _PERFECT.search(said)
+    return bool(PAST.search(said) or _PAST_FORM.search(said)) and not _PRESENT.search(said)
 
 
 def is_past_state(statement: str) -> bool:
     """Whether a statement says in the past tense what may have ended: "worked", not "wrote"."""
     said = _NAME.sub("", statement)
-    return bool(_PAST_STATE.search(said)) and not _PERFECT.search(said)
+    return bool(_PAST_STATE.search(said)) and not _PRESENT.search(said)
 
 
 def holding(
