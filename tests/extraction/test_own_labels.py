@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pyoxigraph as ox
 import pytest
 
-from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.types import Source
 from sarag_rdf.documents.reading import ReadOptions, read
 from sarag_rdf.extraction.spacy_extractor import SpacyExtractor
-from sarag_rdf.graph.ontology.schema_reader import schema_of
-from tests.extraction.test_own_ontology import extracted, stated
+from tests.extraction.test_own_ontology import extracted, extractor_with, stated
 
 ONTOLOGY = """
 @prefix : <https://example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -51,13 +48,7 @@ ONTOLOGY = """
 
 @pytest.fixture(scope="module")
 def extractor() -> SpacyExtractor:
-    quads = ox.parse(ONTOLOGY, format=ox.RdfFormat.TURTLE)
-    extractor = SpacyExtractor(schema=schema_of(quad.triple for quad in quads))
-    try:
-        _ = extractor.method
-    except MissingDependencyError as error:
-        pytest.skip(str(error))
-    return extractor
+    return extractor_with(ONTOLOGY)
 
 
 @pytest.mark.parametrize(

@@ -57,15 +57,20 @@ ONTOLOGY = """
 """
 
 
-@pytest.fixture(scope="module")
-def extractor() -> SpacyExtractor:
-    quads = ox.parse(ONTOLOGY, format=ox.RdfFormat.TURTLE)
+def extractor_with(ontology: str) -> SpacyExtractor:
+    """An extractor with the classes and properties of an ontology in Turtle."""
+    quads = ox.parse(ontology, format=ox.RdfFormat.TURTLE)
     extractor = SpacyExtractor(schema=schema_of(quad.triple for quad in quads))
     try:
         _ = extractor.method
     except MissingDependencyError as error:
         pytest.skip(str(error))
     return extractor
+
+
+@pytest.fixture(scope="module")
+def extractor() -> SpacyExtractor:
+    return extractor_with(ONTOLOGY)
 
 
 def extracted(extractor: SpacyExtractor, title: str, text: str) -> Extraction:

@@ -19,13 +19,7 @@ from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.valid_time import stated_times
 from sarag_rdf.plugins.relation_paths.asked_answers import WHICH, as_asked, kinds_of, of_kind
-from sarag_rdf.plugins.relation_paths.exclusive_values import (
-    asks_what_goes_on,
-    holding,
-    is_past_state,
-    is_past_tense,
-    is_present_tense,
-)
+from sarag_rdf.plugins.relation_paths.exclusive_values import holding
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_answers import looked_up
 from sarag_rdf.plugins.relation_paths.path_index import all_in_use
@@ -40,6 +34,12 @@ from sarag_rdf.plugins.relation_paths.path_model import (
 )
 from sarag_rdf.plugins.relation_paths.path_words import Asking, said_words, stem_of
 from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Stated, Triple, walks
+from sarag_rdf.plugins.relation_paths.tense import (
+    asks_what_goes_on,
+    is_past_state,
+    is_past_tense,
+    is_present_tense,
+)
 from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
@@ -183,7 +183,7 @@ def _unnamed(view: GraphView, question: str) -> str | None:
     return f"{text[:begin]} {text[end:]}"
 
 
-def _masked(view: GraphView, question: str) -> str:
+def _without_names(view: GraphView, question: str) -> str:
     """A question without names, as their words say nothing of the time."""
     text = MARKED.sub(r"\1", question)
     for (begin, end), _ in sorted(named_spans(view.names, text, ProperNames(view)), reverse=True):
@@ -253,7 +253,7 @@ def _found(
         others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
         same = (search.follow_hops(topic, hops) for topic in others)
         alike = (replace(p, score=best.score, probability=best.probability) for p in same)
-        asked = _masked(view, query.text)
+        asked = _without_names(view, query.text)
         is_now = is_present_tense(asked)
         chosen, stated = holding(search, query, [best, *alike], is_now=is_now)
         chosen = as_asked(search, topics[0].question, chosen, stated)

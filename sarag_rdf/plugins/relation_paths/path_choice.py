@@ -13,9 +13,12 @@ from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import MAX_COUNT, max_tokens_option, option
 from sarag_rdf.base.prompts import Prompts, object_of, one_of
 from sarag_rdf.base.types import Answer, RelationPath
-from sarag_rdf.plugins.relation_paths.exclusive_values import holding, is_present_tense
+from sarag_rdf.plugins.relation_paths.exclusive_values import holding
 from sarag_rdf.plugins.relation_paths.path_answers import looked_up
 from sarag_rdf.plugins.relation_paths.paths import LEAST, Paths, PathSearch
+from sarag_rdf.plugins.relation_paths.tense import (
+    is_present_tense,
+)
 
 PROMPTS: Final = Prompts(Path(__file__).with_name("prompts"))
 _SHOWN: Final = 4
