@@ -299,7 +299,8 @@ def test_equivalent_properties_say_the_same(atlas: Path) -> None:
         ("Who is the author of Skerry?", "Ada"),  # for ever
         ("Who is the head of Rook?", "Mia"),
         ("Who was the head of Rook?", "Max; Mia"),
-        ("Who is the head of Wren?", "Pia"),
+        ("Who is the head of Wren?", ""),
+        ("Who was the head of Wren?", "Pia"),
         ("Where is Rook headquartered?", "Skien"),
         ("Where is Wren headquartered?", ""),
         ("Where was Wren headquartered?", "Skien"),

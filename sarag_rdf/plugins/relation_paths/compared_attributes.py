@@ -16,6 +16,7 @@ _BEGINNINGS: Final = (
     "when was # born",
     "when was # founded",
     "when was # built",
+    "when was # made",
     "when was # opened",
     "when was # released",
 )
@@ -104,6 +105,22 @@ def criterion(predicate: str) -> Criterion | None:
             return Criterion("earliest" if is_first else "latest", _times(match["event"]))
     match = _IS.fullmatch(predicate)
     return _degree(match["word"], match["sign"] or "") if match else None
+
+
+def measured_by(word: str) -> tuple[str, ...]:
+    """What "how" asks for with an adjective, or with a verb; none if that is not known.
+
+    >>> measured_by("heavy"), measured_by("weigh"), measured_by("wide")
+    (('weight', 'mass'), ('weight', 'mass'), ('width',))
+    """
+    comparative = {"weigh": "heavier", "cost": "cheaper", "big": "bigger"}.get(word)
+    comparative = comparative or re.sub(r"y$", "i", word).removesuffix("e") + "er"
+    return tuple(
+        noun
+        for more, less, nouns in _DIMENSIONS
+        if comparative in (*more.split(), *less.split())
+        for noun in nouns
+    )
 
 
 def _amount(word: str, noun: str) -> Criterion | None:

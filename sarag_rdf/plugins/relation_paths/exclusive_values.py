@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, permutations, product
 
 from sarag_rdf.base.iris import statement_iri
 from sarag_rdf.base.types import Query, RelationPath
+from sarag_rdf.base.vocab import text_of
 from sarag_rdf.graph.constraints import Constraints
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.valid_time import (
     NO_TIMES,
+    Span,
     Times,
     days_of,
     ended,
+    holds,
     moment_of,
     overlap,
+    span_of,
     stated_times,
 )
 from sarag_rdf.plugins.relation_paths.path_index import all_in_use
@@ -58,6 +62,32 @@ def holding(
         if answers := tuple(answer for answer, walk in pairs if all(map(is_present, walk))):
             chosen.append(replace(path, answers=answers))
     return chosen, {triple: several[0] for triple, several in present.items() if several}
+
+
+def known_to_hold(
+    search: PathSearch, at: str, triples: Set[Triple], stated: Mapping[Triple, Stated]
+) -> set[Triple]:
+    """The statements that are said to hold at a time, by documents or in imported graphs.
+
+    What held until 1822 is not known to have held in 1500, and what has no time never is.
+    """
+    reader, moment = search.view.reader, moment_of(at)
+    made = {triple: each.relationship for triple, each in stated.items()}
+    times = stated_times(reader, None if triples - made.keys() else made.values())
+    known = {node for node, own in times.items() if _is_known(own, moment)}
+    rows = reader.select_provenance_for("reified-statements", known - {*made.values()})
+    reified = {(text_of(s), text_of(p), text_of(o)) for _, s, p, o, *_ in rows}
+    return reified.intersection(triples) | {
+        triple for triple, node in made.items() if node in known
+    }
+
+
+def _is_known(times: Times, moment: Span) -> bool:
+    """Whether something holds at a moment that is not just before an end."""
+    start, end, at = times
+    span = span_of(end.value) if end else None
+    is_end = span is not None and overlap(span, moment)
+    return holds(times, moment) and bool(start or at or is_end)
 
 
 def _undated(

@@ -10,16 +10,23 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import Final
+from typing import Final, Literal
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.questions import is_yes_or_no
-from sarag_rdf.base.types import Query, RelationPath
+from sarag_rdf.base.types import Query, RelationPath, Timed
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.graph.ontology.schema_reader import common_schema
-from sarag_rdf.graph.valid_time import stated_times
-from sarag_rdf.plugins.relation_paths.asked_answers import WHICH, as_asked, kinds_of, of_kind
-from sarag_rdf.plugins.relation_paths.exclusive_values import holding
+from sarag_rdf.graph.valid_time import NO_TIMES, stated_times, timed
+from sarag_rdf.plugins.relation_paths.asked_answers import (
+    WHICH,
+    as_asked,
+    kind_asked,
+    kinds_of,
+    of_kind,
+)
+from sarag_rdf.plugins.relation_paths.compared_attributes import measured_by
+from sarag_rdf.plugins.relation_paths.exclusive_values import holding, known_to_hold
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_answers import looked_up
 from sarag_rdf.plugins.relation_paths.path_index import all_in_use
@@ -33,14 +40,13 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     packaged_phrases,
 )
 from sarag_rdf.plugins.relation_paths.path_words import Asking, said_words, stem_of
-from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Stated, Triple, walks
+from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Stated, Topic, Triple, walks
 from sarag_rdf.plugins.relation_paths.tense import (
     asks_what_goes_on,
     is_past_state,
     is_past_tense,
     is_present_tense,
 )
-from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
@@ -56,6 +62,16 @@ _HAVING: Final = re.compile(
 """A question that a property such as "number of seats" may answer."""
 _COUNTED: Final = 10
 """Names of things that were counted which are given, at most."""
+_HOW: Final = re.compile(
+    r"\W*how (?:(\w+) (?:is|are|was|were) ([^,]+?)|much (?:do|does|did) ([^,]+) (weigh|cost))\W*$",
+    re.IGNORECASE,
+)
+_FORMER: Final = re.compile(r"\b(?:former|previous|past|ex-) ?(?=[a-z])", re.IGNORECASE)
+"""Who asks so asks for what has ended."""
+_WHEN: Final = re.compile(
+    r"\W*(?:(?:since |until )?when|in (?:which|what) year) ((?:is|are|was|were|did|has|have) .*)",
+    re.IGNORECASE,
+)
 _NOT_CONFIRMED: Final = re.compile(
     r"\b(?:not|never|no|only|or|both|either|neither|always|first|last|former)\b|n['\u2019]t\b"
     r"|\b(?:can|could|may|might|must|shall|should|will|would)\b",
@@ -65,19 +81,22 @@ _NOUN: Final = re.compile(r"\b(?:the|an?) [a-z]")
 """In a question for yes or no: "is X the owner of Y", and not "does X own Y"."""
 _TWO: Final = 2
 """Things that a question for yes or no names."""
-_WORD: Final = re.compile(r"\w+")
-_LABEL: Final = 3
-"""Words of the longest label of a kind of thing that is asked for."""
 _NOT_LOOKED_UP: Final = re.compile(
-    r"\bwhy\b|\bhow\b(?! (?:long|far|large|tall|big|high|deep|wide|old|many|much)\b)", re.IGNORECASE
+    r"\bwhy\b|\b(?:could|should|would|might)\b|"
+    r"\bhow\b(?! (?:long|far|large|tall|big|high|deep|wide|old|many|much)\b)",
+    re.IGNORECASE,
 )
 _AT_TIME: Final = re.compile(
     r" (?:in|on|during|as of) ((?:the )?(?:\w+ ){0,2}\d{4}(?:-\d\d){0,2})\W*$", re.IGNORECASE
 )
 _AND: Final = re.compile(r"\band\b", re.IGNORECASE)
 """Who asks for several things."""
+_TRIED: Final = 3
+"""Paths of which one has to lead to what is of the kind that is asked for."""
 _HOMONYMS: Final = 5
 """Things with the name of the topic that are followed beside it, at most."""
+TimeAsked = Literal["", "known", "former", "asked"]
+"""Of statements: any time, one that includes that of the query, one that is over, or their own."""
 Find = Callable[..., Found | None]
 """`_found` for one graph and query."""
 
@@ -106,24 +125,67 @@ def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found |
     not at all: what a graph does not state may be so. With `is_dated` only statements with a time
     count.
     """
-    find = partial(_found, view, query, is_dated=is_dated)
+    find = partial(_found, view, query, time="known" if is_dated else "")
     if _NOT_LOOKED_UP.search(query.text):
         return None
     if is_yes_or_no(query.text):
         return _confirmed(view, query, find)
+    if _FORMER.search(query.text):
+        return find(_FORMER.sub("", query.text), time="former")
     if having := _HAVING.search(query.text):
         kind, *of_either = having.groups()
         of = "".join(filter(None, of_either))
         number = find(f"what is the number of {kind} of {of}", most_hops=1)
         things = f"what are the {kind} of {of}"
         return number or find(things, is_count=True, most_hops=1)
-    found = find(query.text)
+    found = find(query.text) or _measured(find, query.text) or _dating(view, find, query.text)
     which, many = WHICH.search(query.text), _HOW_MANY.search(query.text)
     if found is None and (asked := which or many) and asked[1] not in packaged_model().not_asked:
-        kind = _kind_asked(view, query.text[asked.start(1) :])
+        kind = kind_asked(view, query.text[asked.start(1) :])
         rest = f"{query.text[: asked.start()]}what{query.text[asked.start(1) + len(kind) :]}"
         found = find(rest, kind, is_count=asked is many)
     return found
+
+
+def _measured(find: Find, question: str) -> Found | None:
+    """What an adjective asks for, if it is one thing: the length of what is long."""
+    match = _HOW.match(question)
+    if match is None or not (attributes := measured_by((match[1] or match[4]).lower())):
+        return None
+    of = match[2] or match[3]
+    several = [f for noun in attributes if (f := find(f"what is the {noun} of {of}", most_hops=1))]
+    return several[0] if len(several) == 1 else None
+
+
+def _dating(view: GraphView, find: Find, question: str) -> Found | None:
+    """When it was so what a statement says: "when was X restored"."""
+    if (match := _WHEN.match(question)) is None:
+        return None
+    find = partial(find, time="asked")
+    spans = named_spans(view.names, match[1], ProperNames(view))
+    if len(spans) == _TWO:
+        return _said(view, find, match[1])
+    tried = (find(f"{asking} {match[1]}", most_hops=1) for asking in ("by whom", "what", "of what"))
+    return next(filter(None, tried), None)
+
+
+def _timed(
+    search: PathSearch,
+    paths: Sequence[RelationPath],
+    stated: Mapping[Triple, Stated],
+    found: Found,
+) -> Found | None:
+    """The times of the statements that lead to the answers, if all have one."""
+    answers = [answer for path in paths for answer in path.answers]
+    ways = [walk[-1] for walk in chain.from_iterable(map(walks, paths))]
+    relationships = {t: stated[t].relationship for t in ways if t in stated}
+    known = timed(search.view.reader, relationships.values())
+    times = [Timed(**known.get(relationships.get(way, ""), {})).times for way in ways]
+    if not all(times):
+        return None
+    several = len({*times}) > 1
+    named = (f"{t} ({a.name})" if several else t for t, a in zip(times, answers, strict=True))
+    return replace(found, names=tuple(dict.fromkeys(named)))
 
 
 def _confirmed(view: GraphView, query: Query, find: Find) -> Found | None:
@@ -138,17 +200,18 @@ def _confirmed(view: GraphView, query: Query, find: Find) -> Found | None:
     ((begin, end), _), ((after, last), _) = spans
     turned = f"{text[:begin]}{text[after:last]}{text[end:after]}{text[begin:end]}{text[last:]}"
     found = _said(view, find, text)
-    return None if found and _said(view, find, turned) else found
+    if found is None or _said(view, find, turned):
+        return None
+    return replace(found, names=("yes",), meaning=f"{found.text}: {found.meaning}")
 
 
 def _said(view: GraphView, find: Find, text: str) -> Found | None:
-    """Yes, if a path of one property from one of two names says it, and ends at the other."""
+    """What a path of one property from one of two names says, if it ends at the other."""
     for (begin, end), entities in named_spans(view.names, text, ProperNames(view)):
         is_one = frozenset(view.derived(Identities).every(entities))
         rest = f"{text[:begin]} {text[end:]}"
         if found := find(rest, among=is_one, most_hops=1):
-            names = "; ".join(found.names)
-            return replace(found, names=("yes",), meaning=f"{names}: {found.meaning}")
+            return found
     return None
 
 
@@ -158,17 +221,6 @@ def _is_directed(search: PathSearch, asking: Asking, hop: Hop) -> bool:
     is_noun = _NOUN.search(f"{asking.before} {asking.after}") is not None
     needed = [word for word in asking.words(search.model.content) if word.is_needed]
     return all(not said.isdisjoint(w.forms if is_noun else w.forms[-1:]) for w in needed)
-
-
-def _kind_asked(view: GraphView, text: str) -> str:
-    """The label of a class with which a text begins, also in the plural, or else its first word."""
-    first, *others = islice(_WORD.finditer(text), _LABEL)
-    classes = view.derived(AskedClasses)
-    for end in reversed([word.end() for word in others]):
-        label = text[:end]
-        if any(len(known.split()) == len(label.split()) for known in classes.named(label.lower())):
-            return label
-    return first[0]
 
 
 def _unnamed(view: GraphView, question: str) -> str | None:
@@ -183,7 +235,7 @@ def _unnamed(view: GraphView, question: str) -> str | None:
     return f"{text[:begin]} {text[end:]}"
 
 
-def _without_names(view: GraphView, question: str) -> str:
+def without_names(view: GraphView, question: str) -> str:
     """A question without names, as their words say nothing of the time."""
     text = MARKED.sub(r"\1", question)
     for (begin, end), _ in sorted(named_spans(view.names, text, ProperNames(view)), reverse=True):
@@ -235,7 +287,7 @@ def _found(
     is_count: bool = False,
     among: frozenset[str] = frozenset(),
     most_hops: int = MOST_HOPS,
-    is_dated: bool = False,
+    time: TimeAsked = "",
 ) -> Found | None:
     """What answers a question, which is the query or says the same without the kind of thing.
 
@@ -244,52 +296,121 @@ def _found(
     unnamed = _unnamed(view, question)
     if unnamed is None or _AND.search(unnamed):
         return None
-    for search in searches(view, unnamed):
-        topics, paths = search.find(question)
-        if not paths or not paths[0].answers or len(paths[0].hops) > most_hops:
-            continue
-        best = paths[0]
-        hops = tuple(Hop(*hop) for hop in best.hops)
-        others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
-        same = (search.follow_hops(topic, hops) for topic in others)
-        alike = (replace(p, score=best.score, probability=best.probability) for p in same)
-        asked = _without_names(view, query.text)
-        is_now = is_present_tense(asked)
-        chosen, stated = holding(search, query, [best, *alike], is_now=is_now)
-        chosen = as_asked(search, topics[0].question, chosen, stated)
-        if is_dated:
-            times = stated_times(view.reader, {each.relationship for each in stated.values()})
-            known = {t for t, each in stated.items() if each.relationship in times}
-            every = chain.from_iterable(chain.from_iterable(map(walks, chosen)))
-            chosen = [*_without(chosen, {*every} - known)]
-        if is_now and len(hops) == 1:
-            chosen = [*_without(chosen, _over(view, stated, asked))]
-        if among:
-            is_said = any(_is_directed(search, topic.asking, hops[0]) for topic in topics)
-            over = {t for t, each in stated.items() if is_now and is_past_tense(each.text)}
-            chosen = [*_without(chosen, over, among)] if is_said else []
-        if is_count:
-            things = {answer.iri for path in chosen for answer in path.answers}
-            if things - kinds_of(search, things - {""}).keys():
-                return None  # it may be of the kind that is counted, or not
-        if chosen := of_kind(search, topics[0].asking.before, kind, chosen):
-            found = looked_up(search, query, topics, chosen, stated, paths[1:], "paths")
-            return _counted(search, chosen, stated, found) if is_count else found
+    for search, topics in _readings(view, question, unnamed):
+        for best, *others in islice(search.likely(topics), _TRIED):
+            if len(best.hops) > most_hops:
+                break
+            chosen, stated = _holding(search, query, topics, best, time=time)
+            if among:
+                asked = without_names(view, query.text)
+                chosen = _confirming(search, asked, topics, chosen, stated, among)
+            if not chosen:
+                break
+            if is_count and not _are_kinds_known(search, chosen):
+                return None
+            if chosen := of_kind(search, topics[0].asking, kind, chosen):
+                found = looked_up(search, query, topics, chosen, stated, others, "paths")
+                if time == "asked":
+                    return _timed(search, chosen, stated, found)
+                return _counted(search, chosen, stated, found) if is_count else found
     return None
 
 
-def _over(view: GraphView, stated: Mapping[Triple, Stated], question: str) -> set[Triple]:
-    """Statements in the past tense, without a time, that a question in the present leaves out.
+def _readings(
+    view: GraphView, question: str, unnamed: str
+) -> Iterator[tuple[PathSearch, list[Topic]]]:
+    """Where to search, and what a question is about: what is called exactly so, or else all."""
+    for search in searches(view, unnamed):
+        topics = search.topics(question)
+        yield search, topics
+        if len(every := search.topics(question, is_preferred=False)) > len(topics):
+            yield search, every
 
-    It leaves out all of them if it asks with a verb for what goes on, or if some are in the present
-    tense, and otherwise those of what may have ended.
+
+def _holding(
+    search: PathSearch,
+    query: Query,
+    topics: Sequence[Topic],
+    best: RelationPath,
+    *,
+    time: TimeAsked,
+) -> tuple[list[RelationPath], Mapping[Triple, Stated]]:
+    """A path from all topics with the answers that hold when asked for, and who states them."""
+    hops = tuple(Hop(*hop) for hop in best.hops)
+    others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
+    same = (search.follow_hops(topic, hops) for topic in others)
+    alike = (replace(p, score=best.score, probability=best.probability) for p in same)
+    paths, asked = [best, *alike], without_names(search.view, query.text)
+    if time == "former":
+        chosen, stated = holding(search, query, paths, is_now=False)
+        now, still = holding(search, query, paths, is_now=True)
+        present = [*_without(now, _over(search.view, still, ""))]
+        chosen = [*_without_answers(chosen, present)]
+    else:
+        is_now = is_present_tense(asked)
+        chosen, stated = holding(search, query, paths, is_now=is_now)
+        if is_now:
+            over = _over(search.view, stated, asked if len(hops) == 1 else "")
+            chosen = [*_without(chosen, over)]
+    if time == "known":
+        every = {*chain.from_iterable(chain.from_iterable(map(walks, chosen)))}
+        chosen = [*_without(chosen, every - known_to_hold(search, query.at, every, stated))]
+    asking = topics[0].asking
+    return as_asked(search, f"{asking.before} {asking.after}", chosen, stated), stated
+
+
+def _without_answers(
+    paths: Iterable[RelationPath], others: Iterable[RelationPath]
+) -> Iterator[RelationPath]:
+    """The paths with the answers that others do not have."""
+    names = {(a.iri, a.name) for path in others for a in path.answers}
+    for path in paths:
+        if answers := tuple(a for a in path.answers if (a.iri, a.name) not in names):
+            yield replace(path, answers=answers)
+
+
+def _confirming(
+    search: PathSearch,
+    asked: str,
+    topics: Sequence[Topic],
+    paths: Sequence[RelationPath],
+    stated: Mapping[Triple, Stated],
+    among: Set[str],
+) -> list[RelationPath]:
+    """The paths to one of the things `among`, if the question says their hop in its direction."""
+    hop = Hop(*paths[0].hops[0]) if paths else None
+    if hop is None or not any(_is_directed(search, topic.asking, hop) for topic in topics):
+        return []
+    is_now = is_present_tense(asked)
+    over = {t for t, each in stated.items() if is_now and is_past_tense(each.text)}
+    return [*_without(paths, over, among)]
+
+
+def _are_kinds_known(search: PathSearch, paths: Iterable[RelationPath]) -> bool:
+    """Whether all answers have a class: another one may be of the kind that is counted, or not."""
+    things = {answer.iri for path in paths for answer in path.answers}
+    return things <= kinds_of(search, things - {""}).keys()
+
+
+def _over(view: GraphView, stated: Mapping[Triple, Stated], question: str) -> set[Triple]:
+    """Statements in the past tense that a question in the present leaves out.
+
+    It leaves out what may have ended, unless it has a start or an end, and of those without a time
+    all, if it asks with a verb for what goes on, or if some are in the present tense. The question
+    is empty for the steps of a path.
     """
     past = {t: each for t, each in stated.items() if is_past_tense(each.text)}
-    dated = stated_times(view.reader, {each.relationship for each in past.values()})
-    over = {t: each for t, each in past.items() if each.relationship not in dated}
-    if asks_what_goes_on(question) or len(past) < len(stated):
-        return {*over}
-    return {t for t, each in over.items() if is_past_state(each.text)}
+    times = stated_times(view.reader, {each.relationship for each in past.values()})
+    is_all = asks_what_goes_on(question) or (bool(question) and len(past) < len(stated))
+    over = set[Triple]()
+    for triple, each in past.items():
+        start, end, _ = times.get(each.relationship, NO_TIMES)
+        is_open = start is not None or end is not None
+        if (is_past_state(each.text) and not is_open) or (
+            is_all and each.relationship not in times
+        ):
+            over.add(triple)
+    return over
 
 
 def _without(

@@ -9,7 +9,7 @@ from typing import Final
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Query
-from sarag_rdf.plugins.relation_paths.factoid import LEAST, dated, factoid
+from sarag_rdf.plugins.relation_paths.factoid import LEAST, dated, factoid, without_names
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_comparisons import compared
 from sarag_rdf.plugins.relation_paths.superlatives import extreme
@@ -37,7 +37,7 @@ def lookup(view: GraphView, query: Query) -> Found | None:
 def _as_written(view: GraphView, query: Query) -> Found | None:
     if found := compared(view, query) or extreme(view, query):
         return found
-    if _COMPARES.search(query.text):
+    if _COMPARES.search(without_names(view, query.text)):
         return None
     at_time = dated(query)
     return factoid(view, at_time, is_dated=True) if at_time else factoid(view, query)
@@ -69,13 +69,13 @@ def _with_near_names(view: GraphView, query: Query) -> Found | None:
 
 
 def _name(view: GraphView, words: str, near: NearName) -> str | None:
-    """The name of the one thing that words nearly name; None if there are several.
+    """The name that words nearly are, of one thing if they are a part of it; None if of several.
 
     So it is if another name has one of the words that this one has not: "Jana" is no misspelt
     "Jan" where somebody else is called so.
     """
     entities = [view.iris.entities[row] for row in near.rows]
-    if len({*map(view.derived(Identities).one, entities)}) != 1:
+    if not near.name and len({*map(view.derived(Identities).one, entities)}) > 1:
         return None
     name = near.name or view.labels(entities)[entities[0]][0]
     others = _words(words) - _words(name)

@@ -33,6 +33,8 @@ _ROLE: Final = re.compile(r"\b(?!\w+ed |made |built |born |consists? )\w+ of$")
 """Ends a label that names the subject of its property: "capital of", but not "made of"."""
 _VERB: Final = re.compile(rf"\w+ed|.* (?:{_PREPOSITION.pattern})")
 """A label that is a verb: "influenced", "located in", but not "date published"."""
+_DATED: Final = re.compile(r"\b(?:date|day|year|time)s?\b")
+"""In the label of when something happened to the subject, or what it did."""
 _VERB_OR_NAME: Final = re.compile(r"\w+[^\Ws]s")
 """A label that may be either: "follows", "awards"."""
 
@@ -125,6 +127,8 @@ def said_words(
         ):
             for label in (named.label, *named.alternatives):
                 _say_label(label, first, second, content)
+        if _DATED.search(own.label):  # "when did X die", of the date of death
+            to_object |= {stem + ">" for _, stem in _pairs(_DATED.sub("", own.label), content)}
         either = to_object | to_subject if own.is_symmetric else set[str]()
         said["+" + iri], said["-" + iri] = to_object | either, to_subject | either
     return said
@@ -234,11 +238,11 @@ class Asking:
 
     def words(self, content: Content) -> Iterator[AskedWord]:
         """The words that matter, which are those with a stem by `content`."""
-        of_topic = {*content(self.kind)}
         left, right = (list(_spoken(t, content)) for t in (self.before, self.after))
         last = [*_WORD.findall(self.before.casefold()), ""][-2:-1]
         is_next = bool(content(" ".join(last)))
-        if left and left[-1].stem in of_topic:  # "the director of film X"
+        kinds = self.kind.casefold().split()
+        if left and left[-1].word.removesuffix("s") in kinds:  # "the director of film X"
             left.pop()
             is_next = False
         for place, spoken in enumerate(left, start=-len(left)):

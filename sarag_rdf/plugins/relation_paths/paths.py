@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -205,23 +205,41 @@ class PathSearch:
         """What a question is about, and its paths: first those that were followed."""
         topics, options = self.topics(question), self._options
         ranked = self.ranked(topics)
-        is_likely = [self.model.probability(p.score, p.gaps) >= options.least for p in ranked]
         tried: dict[int, RelationPath] = {}
-        followed: list[int] = []
-        for number in np.flatnonzero(is_likely)[:TRIED].tolist():
-            if len(followed) == options.followed:
-                break
-            tried[number] = self.follow(ranked[number])
-            if tried[number].answers:
-                followed.append(number)
+        followed = [*islice(self._leading(ranked, tried), options.followed)]
         others = [number for number in range(len(ranked)) if number not in followed]
         shown = [*followed, *others][: max(options.ranked, len(followed))]
         return topics, tuple(tried.get(n) or self._described(ranked[n]) for n in shown)
 
+    def likely(self, topics: Sequence[Topic]) -> Iterator[tuple[RelationPath, ...]]:
+        """The paths from topics, first the likeliest that leads anywhere, then the next likeliest.
+
+        Each comes with the others that are likely; a path is followed when it is asked for.
+        """
+        ranked, tried = self.ranked(topics), dict[int, RelationPath]()
+        for number in self._leading(ranked, tried):
+            others = [n for n in range(len(ranked)) if n != number][: self._options.ranked - 1]
+            described = (tried.get(n) or self._described(ranked[n]) for n in others)
+            yield tried[number], *described
+
+    def _leading(
+        self, ranked: Sequence[RankedPath], tried: dict[int, RelationPath]
+    ) -> Iterator[int]:
+        """The numbers of the likely paths that lead anywhere; `tried` has what was followed."""
+        least = self._options.least
+        is_likely = [self.model.probability(p.score, p.gaps) >= least for p in ranked]
+        for number in np.flatnonzero(is_likely)[:TRIED].tolist():
+            tried[number] = self.follow(ranked[number])
+            if tried[number].answers:
+                yield number
+
     # Topics
 
-    def topics(self, question: str) -> list[Topic]:
-        """The topics: a name in brackets, else the longest name, else the nearest entities."""
+    def topics(self, question: str, *, is_preferred: bool = True) -> list[Topic]:
+        """The topics: a name in brackets, else the longest name, else the nearest entities.
+
+        With `is_preferred` only those that are called exactly so, if there are any.
+        """
         view, marked = self.view, MARKED.search(question)
         text = MARKED.sub(r"\1", question)
         known = view.names.entities({normalize_name(marked[1].strip())}) if marked else {}
@@ -238,7 +256,7 @@ class PathSearch:
             return self._described_topics(seeds, text)
         labels = entity_labels(view.reader, entities)
         exact = {iri for iri in entities if labels.get(iri, ("",))[0] == text[begin:end]}
-        chosen = self.identities.every(exact or entities)
+        chosen = self.identities.every((is_preferred and exact) or entities)
         seeds = tuple(Seed(iri, "", 1.0, 1.0) for iri in chosen)
         return self._described_topics(seeds, text, (begin, end))
 

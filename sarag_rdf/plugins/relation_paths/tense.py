@@ -27,8 +27,17 @@ _NAME: Final = re.compile(r"\b[A-Z]\w*")
 _PAST_STATE: Final = re.compile(
     r"\b(?:worked|lived|served|resided|stayed|studied|played|was|were) (?:for|at|in|with|under)\b"
     r"|\b(?:employed|led|headed|managed|owned|operated|used|housed|hosted|chaired|ruled|governed|"
-    r"based|headquartered)\b"
+    r"based|headquartered|kept|stored|displayed)\b"
 )
+_ROLE: Final = re.compile(r"\b(?:was|were) (?:the |an? )?((?:[\w-]+ ){0,2}[\w-]+) (?:of|at|for)\b")
+"""What somebody was of something: an office or a place, which may have ended."""
+_LASTING: Final = re.compile(
+    r"\b(?:\w+ed|born|made|built|held|kept|known|written|drawn|given|taken|found|"
+    r"author|founder|maker|inventor|discoverer|creator|composer|designer|architect|builder|painter|"
+    r"sculptor|writer|translator|father|mother|son|daughter|brother|sister|parent|child|cousin|"
+    r"uncle|aunt|nephew|niece|grand\w+|pupil|student|teacher|native|descendant|work|name)s?\b"
+)
+"""Words for what remains so, and participles of what was done."""
 _PRESENT: Final = re.compile(r"\b(?:is|are|has|have)\b")
 """In a statement that holds, or has held since: "is based in", "has worked for"."""
 
@@ -57,6 +66,12 @@ def is_past_tense(statement: str) -> bool:
 
 
 def is_past_state(statement: str) -> bool:
-    """Whether a statement says in the past tense what may have ended: "worked", not "wrote"."""
+    """Whether a statement says in the past tense what may have ended: "worked", not "wrote".
+
+    >>> is_past_state("Ada was director of Thule"), is_past_state("Ada was the founder of Thule")
+    (True, False)
+    """
     said = _NAME.sub("", statement)
-    return bool(_PAST_STATE.search(said)) and not _PRESENT.search(said)
+    role = _ROLE.search(said)
+    is_role = role is not None and not _LASTING.search(role[1])
+    return (is_role or bool(_PAST_STATE.search(said))) and not _PRESENT.search(said)
