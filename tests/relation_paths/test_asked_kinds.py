@@ -23,7 +23,8 @@ WORKS = """
     :recordedBy a owl:ObjectProperty ; rdfs:label "recorded by" ; rdfs:domain :Recording .
     :builtBy a owl:ObjectProperty ; rdfs:label "built by" ; rdfs:domain :Building .
     :madeOf a owl:ObjectProperty ; rdfs:label "made of" ; rdfs:range :Material .
-    :madeBy a owl:ObjectProperty ; rdfs:label "made by" .
+    :madeBy a owl:ObjectProperty ; rdfs:label "made by" ; owl:inverseOf :made .
+    :made a owl:ObjectProperty ; rdfs:label "maker of" ; skos:altLabel "made" .
     :ownedBy a owl:ObjectProperty ; rdfs:label "owned by" .
     :worksFor a owl:ObjectProperty ; rdfs:label "works for" .
     :bornIn a owl:ObjectProperty ; rdfs:label "born in" ; rdfs:domain :Person .
@@ -93,6 +94,11 @@ def test_what_is_of_the_kind_asked_for(works: KnowledgeGraph, question: str, tex
         ("Who was the Corn Tower built for?", ""),
         ("Who does Anton Rask work for?", "Velden Forge"),
         ("Where does Anton Rask work?", "Velden Forge"),
+        ("Was the Swan Cello made by Velden Forge?", "yes"),
+        ("Did Velden Forge make the Swan Cello?", "yes"),
+        ("Was Velden Forge made by the Swan Cello?", ""),
+        ("Does Brandow Hall own the Corn Tower?", "yes"),
+        ("Does the Corn Tower own Brandow Hall?", ""),
     ],
 )
 def test_a_preposition_belongs_to_a_property(

@@ -31,7 +31,9 @@ _PARTICIPLE: Final = re.compile(rf" (?=\w+ed (?:{_PREPOSITION.pattern})$)")
 _OF_SECOND: Final = re.compile(r"(?:has|had|have) ")
 _ROLE: Final = re.compile(r"\b(?!\w+ed |made |built |born |consists? )\w+ of$")
 """Ends a label that names the subject of its property: "capital of", but not "made of"."""
-_VERB: Final = re.compile(rf"\w+ed|.* (?:{_PREPOSITION.pattern})")
+_VERB: Final = re.compile(
+    rf"\w+ed|made|built|bought|sold|wrote|drew|won|led|held|taught|.* (?:{_PREPOSITION.pattern})"
+)
 """A label that is a verb: "influenced", "located in", but not "date published"."""
 _DATED: Final = re.compile(r"\b(?:date|day|year|time)s?\b")
 """In the label of when something happened to the subject, or what it did."""
