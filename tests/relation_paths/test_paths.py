@@ -41,7 +41,7 @@ from sarag_rdf.plugins.evaluation.relation_paths import (
     read_files,
     relation_paths,
 )
-from sarag_rdf.plugins.relation_paths import factoid, path_index, superlatives
+from sarag_rdf.plugins.relation_paths import path_index, path_lookup, superlatives
 from sarag_rdf.plugins.relation_paths.fitting import (
     Example,
     Offers,
@@ -542,7 +542,7 @@ def test_imported_statements_answer_without_a_model(
     kg: KnowledgeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert callable(superlatives.extreme)  # which imports what is changed here, before it is
-    monkeypatch.setattr(factoid, "LEAST", 0.0)
+    monkeypatch.setattr(path_lookup, "LEAST", 0.0)
     answer = kg.ask(LANGUAGES)
     best = paths_of(kg, least=0.0).find(LANGUAGES)[1][0]
     assert (answer.outcome, answer.text) == ("answered", "; ".join(names(best)))
@@ -556,7 +556,7 @@ def test_imported_statements_answer_without_a_model(
     assert kg.ask(LANGUAGES, reasoner="auto:lookup=none").outcome == "evidence"
     assert kg.ask(LANGUAGES, reasoner="single").outcome == "evidence"
     assert kg.ask(LANGUAGES, at="1999").text == answer.text, "its statements have no times"
-    monkeypatch.setattr(factoid, "LEAST", 1.0)
+    monkeypatch.setattr(path_lookup, "LEAST", 1.0)
     assert kg.ask(LANGUAGES).outcome == "evidence", "no path is sure"
 
 
@@ -832,7 +832,7 @@ def test_the_order_of_hops(options: list[list[int]], is_so: bool) -> None:
 def test_imported_graphs_are_looked_up_before_documents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(factoid, "LEAST", 0.0)
+    monkeypatch.setattr(path_lookup, "LEAST", 0.0)
     question, text = "who directed [Winter Harbour]?", "Winter Harbour is a film by Ida Brandt."
     with sarag_rdf.open(tmp_path, embedder=HashEmbedder()) as kg:
         kg.index([Source(text, "Winter Harbour", "a.txt")], extractor=CapitalExtractor())
@@ -1115,7 +1115,7 @@ def test_words_that_no_ontology_has_are_not_looked_up_in_documents(
 def test_all_things_of_one_name_answer_and_other_questions_are_not_looked_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(factoid, "LEAST", 0.0)
+    monkeypatch.setattr(path_lookup, "LEAST", 0.0)
     (tmp_path / "towns.ttl").write_text("""
         PREFIX : <https://towns.example/>
         PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>
@@ -1167,7 +1167,7 @@ def test_imported_graphs_are_read_once(tmp_path: Path, monkeypatch: pytest.Monke
         :director a owl:ObjectProperty ;
             <https://w3id.org/sarag/ontology#forwardPhrase> "who directed"@en .
     """)
-    monkeypatch.setattr(factoid, "LEAST", 0.0)
+    monkeypatch.setattr(path_lookup, "LEAST", 0.0)
     asked(index("Ada met Bo."))
     assert readings == []
     changes = [

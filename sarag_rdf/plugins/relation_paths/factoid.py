@@ -1,67 +1,31 @@
-"""A factoid question: the ends of the relation path that says what is asked.
-
-Paths lead through imported graphs, or else through what was extracted from documents as well.
-"""
+"""Factoid questions by their forms: what, how many, when, how long, yes or no."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import chain, islice
-from typing import Final, Literal
+from typing import Final
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.questions import is_yes_or_no
-from sarag_rdf.base.types import Query, RelationPath, Timed
+from sarag_rdf.base.types import Query
 from sarag_rdf.extraction.text_values import parse_value
-from sarag_rdf.graph.ontology.schema_reader import common_schema
-from sarag_rdf.graph.valid_time import NO_TIMES, stated_times, timed
-from sarag_rdf.plugins.relation_paths.asked_answers import (
-    WHICH,
-    as_asked,
-    kind_asked,
-    kinds_of,
-    of_kind,
-)
+from sarag_rdf.plugins.relation_paths.asked_answers import WHICH, kind_asked
 from sarag_rdf.plugins.relation_paths.compared_attributes import measured_by
-from sarag_rdf.plugins.relation_paths.exclusive_values import holding, known_to_hold
 from sarag_rdf.plugins.relation_paths.identities import Identities
-from sarag_rdf.plugins.relation_paths.path_answers import looked_up
-from sarag_rdf.plugins.relation_paths.path_index import all_in_use
-from sarag_rdf.plugins.relation_paths.path_model import (
-    MOST_HOPS,
-    THING,
-    VALUE_KINDS,
-    Hop,
-    annotated,
-    packaged_model,
-    packaged_phrases,
-)
-from sarag_rdf.plugins.relation_paths.path_words import Asking, said_words, stem_of
-from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch, Stated, Topic, Triple, walks
-from sarag_rdf.plugins.relation_paths.tense import (
-    asks_what_goes_on,
-    is_past_state,
-    is_past_tense,
-    is_present_tense,
-)
-from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
+from sarag_rdf.plugins.relation_paths.path_lookup import followed
+from sarag_rdf.plugins.relation_paths.path_model import packaged_model
+from sarag_rdf.retrieval.seeds import ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
-LEAST: Final = 0.8
-"""Least probability of a path that is answered with; `benchmarks/paths.md` has what follows."""
-_DOCUMENTS: Final = 10
-"""Documents that are cited with an answer, at most."""
 _HOW_MANY: Final = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _HAVING: Final = re.compile(
     r"\b[Hh]ow many (\w+(?: \w+)?) "
     r"(?:(?:has|have|had) ((?:the |an? )?[\[\"]?[A-Z\d].*?)|(?:do|does|did) (.+?) have)\W*$"
 )
 """A question that a property such as "number of seats" may answer."""
-_COUNTED: Final = 10
-"""Names of things that were counted which are given, at most."""
 _HOW: Final = re.compile(
     r"\W*how (?:(\w+) (?:is|are|was|were) ([^,]+?)|much (?:do|does|did) ([^,]+) (weigh|cost))\W*$",
     re.IGNORECASE,
@@ -77,8 +41,6 @@ _NOT_CONFIRMED: Final = re.compile(
     r"|\b(?:can|could|may|might|must|shall|should|will|would)\b",
     re.IGNORECASE,
 )
-_NOUN: Final = re.compile(r"\b(?:the|an?) [a-z]")
-"""In a question for yes or no: "is X the owner of Y", and not "does X own Y"."""
 _TWO: Final = 2
 """Things that a question for yes or no names."""
 _NOT_LOOKED_UP: Final = re.compile(
@@ -89,16 +51,8 @@ _NOT_LOOKED_UP: Final = re.compile(
 _AT_TIME: Final = re.compile(
     r" (?:in|on|during|as of) ((?:the )?(?:\w+ ){0,2}\d{4}(?:-\d\d){0,2})\W*$", re.IGNORECASE
 )
-_AND: Final = re.compile(r"\band\b", re.IGNORECASE)
-"""Who asks for several things."""
-_TRIED: Final = 3
-"""Paths of which one has to lead to what is of the kind that is asked for."""
-_HOMONYMS: Final = 5
-"""Things with the name of the topic that are followed beside it, at most."""
-TimeAsked = Literal["", "known", "former", "asked"]
-"""Of statements: any time, one that includes that of the query, one that is over, or their own."""
 Find = Callable[..., Found | None]
-"""`_found` for one graph and query."""
+"""`followed` for one graph and query."""
 
 
 def dated(query: Query) -> Query | None:
@@ -125,7 +79,7 @@ def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found |
     not at all: what a graph does not state may be so. With `is_dated` only statements with a time
     count.
     """
-    find = partial(_found, view, query, time="known" if is_dated else "")
+    find = partial(followed, view, query, time="known" if is_dated else "")
     if _NOT_LOOKED_UP.search(query.text):
         return None
     if is_yes_or_no(query.text):
@@ -169,25 +123,6 @@ def _dating(view: GraphView, find: Find, question: str) -> Found | None:
     return next(filter(None, tried), None)
 
 
-def _timed(
-    search: PathSearch,
-    paths: Sequence[RelationPath],
-    stated: Mapping[Triple, Stated],
-    found: Found,
-) -> Found | None:
-    """The times of the statements that lead to the answers, if all have one."""
-    answers = [answer for path in paths for answer in path.answers]
-    ways = [walk[-1] for walk in chain.from_iterable(map(walks, paths))]
-    relationships = {t: stated[t].relationship for t in ways if t in stated}
-    known = timed(search.view.reader, relationships.values())
-    times = [Timed(**known.get(relationships.get(way, ""), {})).times for way in ways]
-    if not all(times):
-        return None
-    several = len({*times}) > 1
-    named = (f"{t} ({a.name})" if several else t for t, a in zip(times, answers, strict=True))
-    return replace(found, names=tuple(dict.fromkeys(named)))
-
-
 def _confirmed(view: GraphView, query: Query, find: Find) -> Found | None:
     """Yes, if one of the two things that are named is what is said of the other.
 
@@ -213,233 +148,3 @@ def _said(view: GraphView, find: Find, text: str) -> Found | None:
         if found := find(rest, among=is_one, most_hops=1):
             return found
     return None
-
-
-def _is_directed(search: PathSearch, asking: Asking, hop: Hop) -> bool:
-    """Whether a hop is said by the verb of a question in its direction, or by a noun."""
-    said = search.model.words_for(search.index.schema, hop)
-    is_noun = _NOUN.search(f"{asking.before} {asking.after}") is not None
-    needed = [word for word in asking.words(search.model.content) if word.is_needed]
-    return all(not said.isdisjoint(w.forms if is_noun else w.forms[-1:]) for w in needed)
-
-
-def _unnamed(view: GraphView, question: str) -> str | None:
-    """A question without the one thing that it names; None if it names another number."""
-    text, marks = MARKED.subn(r"\1", question)
-    spans = named_spans(view.names, text, ProperNames(view))
-    if len(spans) > 1 or not (spans or marks):
-        return None
-    if marks:
-        return MARKED.sub("", question)
-    [((begin, end), _)] = spans
-    return f"{text[:begin]} {text[end:]}"
-
-
-def without_names(view: GraphView, question: str) -> str:
-    """A question without names, as their words say nothing of the time."""
-    text = MARKED.sub(r"\1", question)
-    for (begin, end), _ in sorted(named_spans(view.names, text, ProperNames(view)), reverse=True):
-        text = f"{text[:begin]} {text[end:]}"
-    return text
-
-
-def searches(view: GraphView, unnamed: str) -> Iterator[PathSearch]:
-    """Paths of imported graphs; of all, if statements of documents could say what is asked.
-
-    Both are followed through all. Documents change, and then all paths are read again: the words of
-    ontologies say sooner that none is probable.
-    """
-    options = Paths(imported=True, least=LEAST, limit=_DOCUMENTS)
-    imported = PathSearch(view, options, view.derived(all_in_use))
-    if imported.in_use.parts:
-        yield imported
-    if view.reader.extracted.parts:
-        words, known = packaged_model().content(unnamed), view.derived(_words)
-        if imported.in_use.parts and imported.identities:  # paths lead from documents into graphs
-            known |= imported.index.words
-        is_sayable = bool(words) and known.issuperset(words)
-        if is_sayable and view.reader.select_provenance("typed-relationship"):
-            yield PathSearch(view, replace(options, imported=False))
-
-
-def _words(view: GraphView) -> frozenset[str]:
-    """The stems of all words in which a question may say what documents state.
-
-    Those of the ontology and its phrases, in use or not: nothing that grows with the documents is
-    read.
-    """
-    ontology, model = view.derived(all_in_use).ontology, packaged_model()
-    said = said_words(ontology.properties, common_schema().properties, model.content).values()
-    phrases = chain.from_iterable(
-        texts for known in (annotated(view.reader), packaged_phrases()) for texts in known.values()
-    )
-    classes = (class_.label for class_ in ontology.classes.values())
-    names = model.content(" ".join((*phrases, *classes, *VALUE_KINDS, THING)))
-    return frozenset(names).union(map(stem_of, chain.from_iterable(said)))
-
-
-def _found(
-    view: GraphView,
-    query: Query,
-    question: str,
-    kind: str = "",
-    *,
-    is_count: bool = False,
-    among: frozenset[str] = frozenset(),
-    most_hops: int = MOST_HOPS,
-    time: TimeAsked = "",
-) -> Found | None:
-    """What answers a question, which is the query or says the same without the kind of thing.
-
-    It is one of the entities `among`, if there are any.
-    """
-    unnamed = _unnamed(view, question)
-    if unnamed is None or _AND.search(unnamed):
-        return None
-    for search, topics in _readings(view, question, unnamed):
-        for best, *others in islice(search.likely(topics), _TRIED):
-            if len(best.hops) > most_hops:
-                break
-            chosen, stated = _holding(search, query, topics, best, time=time)
-            if among:
-                asked = without_names(view, query.text)
-                chosen = _confirming(search, asked, topics, chosen, stated, among)
-            if not chosen:
-                break
-            if is_count and not _are_kinds_known(search, chosen):
-                return None
-            if chosen := of_kind(search, topics[0].asking, kind, chosen):
-                found = looked_up(search, query, topics, chosen, stated, others, "paths")
-                if time == "asked":
-                    return _timed(search, chosen, stated, found)
-                return _counted(search, chosen, stated, found) if is_count else found
-    return None
-
-
-def _readings(
-    view: GraphView, question: str, unnamed: str
-) -> Iterator[tuple[PathSearch, list[Topic]]]:
-    """Where to search, and what a question is about: what is called exactly so, or else all."""
-    for search in searches(view, unnamed):
-        topics = search.topics(question)
-        yield search, topics
-        if len(every := search.topics(question, is_preferred=False)) > len(topics):
-            yield search, every
-
-
-def _holding(
-    search: PathSearch,
-    query: Query,
-    topics: Sequence[Topic],
-    best: RelationPath,
-    *,
-    time: TimeAsked,
-) -> tuple[list[RelationPath], Mapping[Triple, Stated]]:
-    """A path from all topics with the answers that hold when asked for, and who states them."""
-    hops = tuple(Hop(*hop) for hop in best.hops)
-    others = [topic for topic in topics if topic.seed.node != best.topic][:_HOMONYMS]
-    same = (search.follow_hops(topic, hops) for topic in others)
-    alike = (replace(p, score=best.score, probability=best.probability) for p in same)
-    paths, asked = [best, *alike], without_names(search.view, query.text)
-    if time == "former":
-        chosen, stated = holding(search, query, paths, is_now=False)
-        now, still = holding(search, query, paths, is_now=True)
-        present = [*_without(now, _over(search.view, still, ""))]
-        chosen = [*_without_answers(chosen, present)]
-    else:
-        is_now = is_present_tense(asked)
-        chosen, stated = holding(search, query, paths, is_now=is_now)
-        if is_now:
-            over = _over(search.view, stated, asked if len(hops) == 1 else "")
-            chosen = [*_without(chosen, over)]
-    if time == "known":
-        every = {*chain.from_iterable(chain.from_iterable(map(walks, chosen)))}
-        chosen = [*_without(chosen, every - known_to_hold(search, query.at, every, stated))]
-    asking = topics[0].asking
-    return as_asked(search, f"{asking.before} {asking.after}", chosen, stated), stated
-
-
-def _without_answers(
-    paths: Iterable[RelationPath], others: Iterable[RelationPath]
-) -> Iterator[RelationPath]:
-    """The paths with the answers that others do not have."""
-    names = {(a.iri, a.name) for path in others for a in path.answers}
-    for path in paths:
-        if answers := tuple(a for a in path.answers if (a.iri, a.name) not in names):
-            yield replace(path, answers=answers)
-
-
-def _confirming(
-    search: PathSearch,
-    asked: str,
-    topics: Sequence[Topic],
-    paths: Sequence[RelationPath],
-    stated: Mapping[Triple, Stated],
-    among: Set[str],
-) -> list[RelationPath]:
-    """The paths to one of the things `among`, if the question says their hop in its direction."""
-    hop = Hop(*paths[0].hops[0]) if paths else None
-    if hop is None or not any(_is_directed(search, topic.asking, hop) for topic in topics):
-        return []
-    is_now = is_present_tense(asked)
-    over = {t for t, each in stated.items() if is_now and is_past_tense(each.text)}
-    return [*_without(paths, over, among)]
-
-
-def _are_kinds_known(search: PathSearch, paths: Iterable[RelationPath]) -> bool:
-    """Whether all answers have a class: another one may be of the kind that is counted, or not."""
-    things = {answer.iri for path in paths for answer in path.answers}
-    return things <= kinds_of(search, things - {""}).keys()
-
-
-def _over(view: GraphView, stated: Mapping[Triple, Stated], question: str) -> set[Triple]:
-    """Statements in the past tense that a question in the present leaves out.
-
-    It leaves out what may have ended, unless it has a start or an end, and of those without a time
-    all, if it asks with a verb for what goes on, or if some are in the present tense. The question
-    is empty for the steps of a path.
-    """
-    past = {t: each for t, each in stated.items() if is_past_tense(each.text)}
-    times = stated_times(view.reader, {each.relationship for each in past.values()})
-    is_all = asks_what_goes_on(question) or (bool(question) and len(past) < len(stated))
-    over = set[Triple]()
-    for triple, each in past.items():
-        start, end, _ = times.get(each.relationship, NO_TIMES)
-        is_open = start is not None or end is not None
-        if (is_past_state(each.text) and not is_open) or (
-            is_all and each.relationship not in times
-        ):
-            over.add(triple)
-    return over
-
-
-def _without(
-    paths: Iterable[RelationPath], over: Set[Triple], among: Set[str] = frozenset()
-) -> Iterator[RelationPath]:
-    """The paths with the answers that need no statement that is over, `among` some if given."""
-    for path in paths:
-        pairs = zip(path.answers, walks(path), strict=True)
-        answers = tuple(a for a, walk in pairs if over.isdisjoint(walk))
-        if answers := tuple(a for a in answers if not among or a.iri in among):
-            yield replace(path, answers=answers)
-
-
-def _counted(
-    search: PathSearch,
-    paths: Sequence[RelationPath],
-    stated: Container[Triple],
-    found: Found,
-) -> Found | None:
-    """The number of things that were found, unless there are more, or values.
-
-    It is the least number if documents state any of them, which may say more than was understood.
-    """
-    things = {search.identities.one(answer.iri) for path in paths for answer in path.answers}
-    if "" in things or any(path.is_cut for path in paths):
-        return None
-    more = ", ..." if len(found.names) > _COUNTED else ""
-    names = f"{', '.join(found.names[:_COUNTED])}{more}"
-    triples = chain.from_iterable(chain.from_iterable(map(walks, paths)))
-    least = "at least " if any(triple in stated for triple in triples) else ""
-    number = f"{least}{len(things)}"
-    return replace(found, names=(number,), meaning=f"{names}: {found.meaning}")

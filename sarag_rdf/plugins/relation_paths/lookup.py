@@ -9,9 +9,10 @@ from typing import Final
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Query
-from sarag_rdf.plugins.relation_paths.factoid import LEAST, dated, factoid, without_names
+from sarag_rdf.plugins.relation_paths.factoid import dated, factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_comparisons import compared
+from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, without_names
 from sarag_rdf.plugins.relation_paths.superlatives import extreme
 from sarag_rdf.retrieval.near_names import NearName, QuestionNames, names_in
 from sarag_rdf.retrieval.view import GraphView

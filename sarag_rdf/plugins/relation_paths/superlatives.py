@@ -15,9 +15,10 @@ from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.graph.valid_time import span_of
 from sarag_rdf.plugins.relation_paths.compared_attributes import Criterion, criterion
 from sarag_rdf.plugins.relation_paths.exclusive_values import holding
-from sarag_rdf.plugins.relation_paths.factoid import LEAST, factoid, searches
+from sarag_rdf.plugins.relation_paths.factoid import factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_answers import looked_up, stated_units
+from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, searches
 from sarag_rdf.plugins.relation_paths.path_model import Hop, packaged_model, plural
 from sarag_rdf.plugins.relation_paths.path_wording import is_participle, spoken, verb_of
 from sarag_rdf.plugins.relation_paths.paths import PathSearch
