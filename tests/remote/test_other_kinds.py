@@ -22,7 +22,7 @@ from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
-from sarag_rdf.plugins.relation_paths import factoid
+from sarag_rdf.plugins.relation_paths import path_lookup
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.fault_server import FaultServer
@@ -157,7 +157,7 @@ def test_statements_answer_without_a_model(
 ) -> None:
     """Things, and dates and numbers of all kinds at which paths end."""
     monkeypatch.setenv("SARAG_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(factoid, "LEAST", 0.0)
+    monkeypatch.setattr(path_lookup, "LEAST", 0.0)
     towns, name = "https://towns.example.org/", f"<{PREFIXES['rdfs']}label>"
     values = {
         "day": ("2024-05-01", "date"),
