@@ -285,7 +285,10 @@ def _follows_rank(span: Span) -> bool:
     before = doc[span.start - 1].text.rstrip(".") if span.start else ""
     first = span[0].text.rstrip(".")
     is_own = len(span) > 1 and span[1].tag_ != "POS" and first in _RANKS - {"Saint", "General"}
-    return (is_own or before in _RANKS) and type_of_noun(span[-1].text) in (None, "person")
+    return (is_own or before in _RANKS or before == "Dear") and type_of_noun(span[-1].text) in (
+        None,
+        "person",
+    )
 
 
 def token_before(span: Span) -> Token:
@@ -296,7 +299,8 @@ def token_before(span: Span) -> Token:
 def _has_article(span: Span) -> bool:
     """Whether an article belongs to a name, which is then none of a person: "the Dravik Grand"."""
     is_before_noun = span.root.dep_ in ("compound", "nmod", "poss") and span.root.head not in span
-    is_before_noun = is_before_noun or span.doc[span.end : span.end + 1].text == "-"
+    after = span.doc[span.end : span.end + 1]
+    is_before_noun = is_before_noun or any(t.tag_ in ("NN", "NNS", "HYPH") for t in after)
     is_article = token_before(span).lower_ == "the"
     return is_article if len(span) == 1 else not is_before_noun and is_article
 

@@ -29,7 +29,7 @@ _NOBILITY = re.compile(
 )
 """A title of nobility after a name, and perhaps a second place: ", 6th Earl of Tarn and Brook".
 
-Without "of" before a verb or bracket: "Ada, Countess Tarn, was".
+Without "of" at the start of a sentence or before a bracket: "Ada, Countess Tarn, was".
 """
 _WORD = r"[^\W\d_a-z][\w'\u2019-]*"
 _SMALL = "in|on|at|of|with|from|to|for|by|under|over|and|the|a|an"
@@ -102,7 +102,9 @@ def with_titles_of_nobility(doc: Doc) -> Iterator[Span]:
             begin -= 1
             if begin > 1 and doc[begin - 1].text in ("of", "de", "von", "-"):
                 begin -= doc[begin - 2].pos_ == "PROPN"
-        if begin < span.start:
+        is_whole = " of " in span.text or match[1] or doc[begin].is_sent_start
+        is_whole = is_whole or doc[span.end].text == "("
+        if begin < span.start and is_whole:
             yield doc[begin : span.end]
 
 
