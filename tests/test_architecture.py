@@ -126,7 +126,7 @@ BUDGETS: dict[str, int] = {
     "building": 4707,
     "cli": 2963,
     "documents": 830,
-    "extraction": 4868,
+    "extraction": 4873,
     "graph": 7509,
     "kg": 5742,
     "models": 1830,
