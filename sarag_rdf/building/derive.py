@@ -33,6 +33,7 @@ from sarag_rdf.base.vocab import (
     iri_or_literal,
 )
 from sarag_rdf.building.decision_records import NO_PROPERTY, RANKS, VALUE_TYPE, Decisions
+from sarag_rdf.extraction.names import types_of_class
 from sarag_rdf.graph.graph_reader import GraphReader
 
 SUBJECT, OBJECT = SARAG.subjectMention.value, SARAG.objectMention.value
@@ -429,8 +430,8 @@ def derive(
     triples |= statement_triples(evidence.statements, refers_to, decisions)
     claims = claimed_classes(evidence.votes, refers_to)
     claims |= implied_classes(evidence.statements, refers_to, rules, decisions)
-    triples |= class_triples(claims, refers_to, decisions)
-    return triples | entity_names(evidence.votes, refers_to, decisions)
+    classes = class_triples(claims, refers_to, decisions)
+    return triples | classes | entity_names(evidence.votes, refers_to, decisions, classes)
 
 
 def claimed_classes(votes: Iterable[Vote], refers_to: Mapping[str, str]) -> set[tuple[str, str]]:
@@ -499,14 +500,18 @@ def _triple(subject: str, predicate: NamedNode, object_: str) -> Triple:
 
 
 def entity_names(
-    votes: Mapping[Vote, int], refers_to: Mapping[str, str], decisions: Decisions
+    votes: Mapping[Vote, int],
+    refers_to: Mapping[str, str],
+    decisions: Decisions,
+    classes: Iterable[Triple],
 ) -> set[Triple]:
     """Labels, types and values of entities, from the votes on their mentions.
 
-    The class is that of the type decided for a name of the entity (of several names, first the one
-    that gives the entity its IRI), or else of the majority type over sources (misc only if there is
-    no other). The preferred label of each language is the name with most sources, where names of
-    the mention that gives the entity its IRI come first.
+    The type is the one decided for a name of the entity (of several names, first the one that gives
+    the entity its IRI), or the only one that the names of its `classes` say (an instrument is no
+    person), or else the majority type over sources (misc only if there is no other). The preferred
+    label of each language is the name with most sources, where names of the mention that gives the
+    entity its IRI come first.
     """
     names: defaultdict[str, Counter[tuple[bool, Literal]]] = defaultdict(Counter)
     aliases: defaultdict[str, set[Literal]] = defaultdict(set)
@@ -525,11 +530,15 @@ def entity_names(
         elif property_ == VALUE and isinstance(value, Literal):
             values[entity].add(value)
     decided = _decided_types(refers_to, decisions)
+    said: defaultdict[str, set[str]] = defaultdict(set)
+    for triple in classes:
+        said[iri(triple.subject)] |= types_of_class(iri(triple.object))
     triples: set[Triple] = set()
     for entity, forms in names.items():
         node = NamedNode(entity)
         labels = _preferred_labels(forms)
-        type_ = decided.get(entity) or _majority(types[entity])
+        [only] = said[entity] if len(said[entity]) == 1 else ("",)
+        type_ = decided.get(entity) or only or _majority(types[entity])
         kind = SARAG.Value if type_ in VALUE_TYPES else SARAG.Entity
         triples |= {Triple(node, RDF.type, class_) for class_ in (kind, TYPE_CLASSES[type_])}
         for label in labels.values():

@@ -255,12 +255,13 @@ class _ViewChange:
         `changed_decisions` are the mentions that changed decisions are about.
         """
         self._find_targets(changed_decisions)
+        statements = self._statements()
         differences = (
             self._mentions(),
             self._texts(),
             self._relationships(),
-            self._statements(),
-            self._names(),
+            statements,
+            self._names(*statements),
         )
         removed: set[Triple] = set().union(*(difference[0] for difference in differences))
         added: set[Triple] = set().union(*(difference[1] for difference in differences))
@@ -433,16 +434,24 @@ class _ViewChange:
             targets.load_targets(names | derive.mentions_of(statements))
             votes = new_votes | retained.class_votes(names)
             added |= derived(statements, votes, targets.after)
-            removed |= {
-                Triple(entity, RDF.type, class_)
-                for entity, class_ in reader.select_provenance_for("entity-classes", affected)
-            }
+            removed |= self._classes(affected)
         return removed, added
 
-    def _names(self) -> _ViewDifference:
-        """Labels and classes of the entities whose votes must be counted again."""
+    def _classes(self, entities: Iterable[str]) -> set[Triple]:
+        """The classes of entities in the view."""
+        rows = self.reader.select_provenance_for("entity-classes", entities)
+        return {Triple(entity, RDF.type, class_) for entity, class_ in rows}
+
+    def _names(self, removed: set[Triple], added: set[Triple]) -> _ViewDifference:
+        """Labels and types of the entities whose votes or classes change.
+
+        `removed` and `added` are the differences of their statements and classes.
+        """
         retained, targets, moved = self.retained, self.targets, self.targets.moved
         entities = {t[name] for t in (targets.before, targets.after) for name in moved if name in t}
+        given = {triple for triple in added if triple.predicate == RDF.type}
+        stored = self._classes({iri(triple.subject) for triple in removed | given})
+        entities |= {iri(triple.subject) for triple in ((stored - removed) | given) ^ stored}
         unmoved = {n: e for n, e in targets.after.items() if n not in moved}
         changes = changed_votes(self.old, self.new, unmoved)
         affected = entities | changes.keys()
@@ -451,17 +460,18 @@ class _ViewChange:
 
         pairs = self._mentions_of(entities)
         unchanged = {mention: entity for entity, mention in pairs if mention not in moved}
-        added = {name: targets.after[name] for name in moved if name in targets.after}
-        recounted = added.keys() | {n for n, entity in unchanged.items() if entity not in names}
+        new = {name: targets.after[name] for name in moved if name in targets.after}
+        recounted = new.keys() | {n for n, entity in unchanged.items() if entity not in names}
         counted = {name: entity for name, entity in unchanged.items() if name not in recounted}
         votes, more = retained.lower_bounds(names.candidate_votes(counted))
-        mentions = unchanged | added
+        mentions = unchanged | new
         new_votes = Counter({v: n for v, n in self.new.votes.items() if v[0] in mentions})
         new_votes += retained.votes(recounted)
         votes |= retained.count(votes_to_count(votes + new_votes, more, mentions))
         return names.triples(entities), derive.entity_names(
-            votes + new_votes, mentions, self.decisions
-        )
+            votes + new_votes, mentions, self.decisions,
+            (self._classes(entities) - removed) | given,
+        )  # fmt: skip
 
 
 def changed_votes(

@@ -109,6 +109,11 @@ def resolve_coreference(
         if _is_other_name(doc, s)
     )
 
+    rank, _, unranked = title.partition(" ")
+    is_ranked = types[topic_key] == "person" and rank.casefold() in _RANKS
+    if is_ranked and re.fullmatch(r"\S+ \S*[a-z]\S*", unranked):  # "Count" Otto Lind
+        aliases.append(DefinedAlias(topic, unranked, is_global=True))
+
     links = _NameLinks(topic_key)
     for alias in aliases:
         links.link(normalize_name(alias.alias), normalize_name(alias.name))

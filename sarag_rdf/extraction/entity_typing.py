@@ -58,7 +58,8 @@ _LIFE = re.compile(
 _OPENED = re.compile(r"\((?:[^()]*[-\u2013\u2014;])?\s*$")
 _AFTER_DATE = re.compile(rf"\((?:[^()]*\W)?{FULL_DATE},\s+$")
 _BEFORE_DATE = re.compile(rf"(?:,[^(),\d]*)?,\s+{FULL_DATE}")
-"""What stands around a place in the dates of a life."""
+_DATELINE = re.compile(rf", {FULL_DATE}(?:\n|$)")
+"""What stands around a place in the dates of a life, and after that of a letter."""
 _OFFICE = rf"(?:(?:{'|'.join(sorted(_OFFICES))})\s+)+"
 _TITLED = re.compile(
     rf"\s*,\s+(?:\d+(?:st|nd|rd|th)\s+{_OFFICE}|(?:the\s+)?{_OFFICE}of\s+(?:the\s+)?)[A-Z]"
@@ -89,6 +90,8 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     if all(word in _DEMONYMS for word in re.split(r"[-\s/]+", span.text)):
         return TypeEvidence("adjective", STATED)
     words = type_of_words(span.text)
+    if words == "person" and _has_article(span):
+        words = None
     if words in (None, "person") and _LIFE.match(span.doc.text, span.end_char):
         before, owner = token_before(span).text, span.doc[max(span.start - 2, 0)]
         if before == "of" and not owner.is_lower:  # "Mary of X (1 May 1500 - 1560)"
@@ -115,11 +118,8 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     is_in_area = _IN_COUNTRY.match(span.doc.text, span.end_char) and not span.text.isupper()
     if words is None and (is_in_area or _is_in_life(span)):
         return TypeEvidence("geopolitical", PLACED)
-    if is_single and not is_technical:
-        if _is_placed(span, label_type):
-            return TypeEvidence("geopolitical", PLACED)
-        if label_type == "person" and token_before(span).lower_ == "the":  # persons have no article
-            return TypeEvidence("misc")
+    if is_single and not is_technical and _is_placed(span, label_type):
+        return TypeEvidence("geopolitical", PLACED)
     if label_type == "adjective" and _is_noun(span):
         return TypeEvidence("misc")
     if is_technical and is_single and not _is_supported(span, label_type):
@@ -130,6 +130,8 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     is_plural = is_plural and "of" not in span.text.split()
     if is_plural and label_type in ("person", "misc"):  # "the Boston Red Owls"
         return TypeEvidence("organization", NAMED)
+    if label_type == "person" and _has_article(span):
+        return TypeEvidence("misc", 0 if is_single else WORDS)
     is_subject = span.root.dep_ == "nsubj" and span.root.head.lower_ in _DEEDS
     if label_type != "person" and is_subject and not is_single:
         return TypeEvidence("person", PLACED)
@@ -185,7 +187,8 @@ def _noun_before(span: Span) -> str:
     is_clause = root.dep_ in SUBJECTS and root.head.dep_ in ("relcl", "acl", "ccomp")
     is_clause = is_clause and root.head.head == noun and noun.dep_ != "ROOT"
     is_star = noun.text in ("star", "stars") and root.ent_type_ == "PERSON"
-    return noun.text if is_kind(noun) and not is_clause and not is_star else ""
+    is_kind_of = is_kind(noun, ("name",)) and not is_clause and not is_star  # "the name X"
+    return noun.text if is_kind_of else ""
 
 
 def _noun_of(span: Span) -> str:
@@ -238,10 +241,16 @@ def _called(span: Span) -> str:
 
 
 def _is_in_life(span: Span) -> bool:
-    """Whether a place stands beside a date of a life: "(Turin, 24 August 1821 - 6 May 1899, X)"."""
+    """Whether a place stands beside the date of a letter or of a life.
+
+    "Tarn, 4 May 1901" is a line; "(Turin, 24 August 1821 - 6 May 1899, X)".
+    """
     before, after = span.doc.text[: span.start_char], span.doc.text[span.end_char :]
-    return _AFTER_DATE.search(before) is not None or (
-        _OPENED.search(before) is not None and _BEFORE_DATE.match(after) is not None
+    is_in_letter = before[-1:] in ("\n", "") and _DATELINE.match(after) is not None
+    return (
+        is_in_letter
+        or _AFTER_DATE.search(before) is not None
+        or (_OPENED.search(before) is not None and _BEFORE_DATE.match(after) is not None)
     )
 
 
@@ -276,12 +285,24 @@ def _follows_rank(span: Span) -> bool:
     before = doc[span.start - 1].text.rstrip(".") if span.start else ""
     first = span[0].text.rstrip(".")
     is_own = len(span) > 1 and span[1].tag_ != "POS" and first in _RANKS - {"Saint", "General"}
-    return (is_own or before in _RANKS) and type_of_noun(span[-1].text) in (None, "person")
+    return (is_own or before in _RANKS or before == "Dear") and type_of_noun(span[-1].text) in (
+        None,
+        "person",
+    )
 
 
 def token_before(span: Span) -> Token:
     """The token before a span, or its first."""
     return span.doc[max(span.start - 1, 0)]
+
+
+def _has_article(span: Span) -> bool:
+    """Whether an article belongs to a name, which is then none of a person: "the Dravik Grand"."""
+    is_before_noun = span.root.dep_ in ("compound", "nmod", "poss") and span.root.head not in span
+    after = span.doc[span.end : span.end + 1]
+    is_before_noun = is_before_noun or any(t.tag_ in ("NN", "NNS", "HYPH") for t in after)
+    is_article = token_before(span).lower_ == "the"
+    return is_article if len(span) == 1 else not is_before_noun and is_article
 
 
 def _is_noun(span: Span) -> bool:

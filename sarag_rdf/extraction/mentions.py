@@ -32,6 +32,17 @@ from sarag_rdf.extraction.entity_typing import (
     type_evidence,
     type_of_title,
 )
+from sarag_rdf.extraction.name_patterns import (
+    APPOINTED,
+    NOBLE_TITLE,
+    ROMAN,
+    RULERS,
+    matches,
+    namesakes,
+    quoted,
+    titled_subjects,
+    with_titles_of_nobility,
+)
 from sarag_rdf.extraction.names import (
     ENGLISH,
     FIRST_NAMES,
@@ -50,19 +61,15 @@ TYPES: dict[str, EntityType] = {
 """Labels of OntoNotes and WikiNER. Dates are matched by a pattern; amounts are ignored."""
 
 
-_QUOTED = english_pattern("patterns", "quoted")
 _TRANSLATED = english_pattern("patterns", "translated")
 """A name in another language: "(German: X)"."""
 _NICKNAMED = english_pattern("patterns", "nicknamed")
 """A name with a nickname: Ada "Ace" Brook."""
-_NAMESAKE = re.compile(r"\bthe (?:Elder|Younger)\b")
-"""Tells one of two people of a name: "Mara Holm the Younger"."""
 _PATRONYMIC = english_pattern("patterns", "patronymic")
 """A name with that of a father or family: Dáire mac Cormaic."""
 _JOINED = english_pattern("mentions", "joined")
 _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
-_ROMAN = re.compile(r"[IVX]{1,5}")
 _TITLE, _DATED, _RUN, _QUOTE, _TITLED = "TITLE", "DATED", "RUN", "QUOTE", "TITLED"
 _PART, _CELL = "PART", "CELL"
 """Labels of a word that names something only beside a name, and of a name in a table."""
@@ -78,21 +85,11 @@ _WORKS = frozenset({"WORK_OF_ART", "LAW", _QUOTE})
 _OFFICES = _RANKS | english("mentions", "offices")
 _BEFORE_OFFICES = frozenset({"the", "a", "an", "as", "their", "his", "her"})
 _PARTS = frozenset({"Version", "Chapter", "Section", "Figure"})
-_RULERS = english("mentions", "rulers")
-_APPOINTED = {"governor", "voivode", "castellan", "mayor", "bishop", "archbishop", "regent"}
-_NOBLE = "|".join(sorted(_RULERS - _APPOINTED)).title()
-_NOBLE_TITLE = rf"(?:(?:Grand|Hereditary|Crown)[ -])?(?:{_NOBLE})"
-_NOBILITY = re.compile(
-    rf",\s+(?:the\s+)?(?:(\d{{1,3}}(?:st|nd|rd|th))\s+{_NOBLE_TITLE}(?:\s+of)?|{_NOBLE_TITLE}\s+of)"
-    r"\s+[A-Z][\w'\u2019]+(?:[ -][A-Z][\w'\u2019]+)*(\s+and\s+[A-Z][\w'\u2019-]+\b(?! [A-Z]))?"
-)
-"""A title of nobility after a name, and perhaps a second place: ", 6th Earl of Tarn and Brook"."""
-_NUMBERED = re.compile(rf"\d+(?:st|nd|rd|th) {_NOBLE_TITLE}\b")
+_NUMBERED = re.compile(rf"\d+(?:st|nd|rd|th) {NOBLE_TITLE}\b")
 _HONOURS = english("mentions", "honours")
 _NAMING = english("mentions", "naming")
 _FOREIGN_HEADS = english("mentions", "foreign_heads")
 _PLACES = english("mentions", "placed")
-_FOREIGN_ARTICLES = english("mentions", "foreign_articles")
 _BEFORE = english("mentions", "compass") | {"d:dd", "dd:dd"}
 """Words, and shapes of times of day, that belong to no name behind them."""
 _PARTICLES = frozenset({"de", "des", "du", "della", "di"})
@@ -139,22 +136,23 @@ class MentionSpan:
 def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     """Find all mentions, in order; only parts of names joined by "of" overlap."""
     named = [(span, _TITLE) for span in _title_spans(doc, title)]
-    quoted = [(span, "WORK_OF_ART" if _is_nickname(span) else _QUOTE) for span in _quoted(doc)]
-    named += [(span, label) for span, label in quoted if label == _QUOTE]
+    titles = [(span, "WORK_OF_ART" if _is_nickname(span) else _QUOTE) for span in quoted(doc)]
+    named += [(span, label) for span, label in titles if label == _QUOTE]
     for ent in doc.ents:
         if ent.label_ in TYPES:
             parts = map(_extended, map(_trim, _parts(ent, _surnames(doc))))
             named += [(_whole_words(part), ent.label_) for part in parts]
-    named += quoted
-    named += [(span, _TITLED) for span in _with_titles_of_nobility(doc)]
-    named += [(span, "WORK_OF_ART") for span in _matches(doc, _TRANSLATED)]
-    nicknamed = [s for s in _matches(doc, _NICKNAMED) if any(t.ent_type_ == "PERSON" for t in s)]
-    patterned = *_matches(doc, _PATRONYMIC), *_namesakes(doc)
+    named += titles
+    named += [(span, _TITLED) for span in with_titles_of_nobility(doc)]
+    named += [(span, "WORK_OF_ART") for span in matches(doc, _TRANSLATED)]
+    nicknamed = [s for s in matches(doc, _NICKNAMED) if any(t.ent_type_ == "PERSON" for t in s)]
+    patterned = *matches(doc, _PATRONYMIC), *namesakes(doc)
     people = *nicknamed, *patterned, *_opening(doc, title)
     named += [(span, "PERSON") for span in people]
-    named += [(span, "GPE") for span in _matches(doc, _JOINED)]
+    named += [(span, "GPE") for span in matches(doc, _JOINED)]
     named += [(span, _DATED) for span in _dates(doc)]
     named += [(span, _RUN) for span in introductions(doc, title)]
+    named += [(span, "WORK_OF_ART") for span in titled_subjects(doc)]
     in_tables = [*tables(doc)]
     tabular = {token.i for table in in_tables for token in table}
     labels = {
@@ -190,7 +188,17 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
             is_date = label == _DATED
             mention = MentionSpan(span.start, span.end, name, evidence.type, is_date)
             mentions.append(replace(mention, weight=evidence.weight, noun=evidence.noun))
-    return _same_types_in_lists(doc, mentions)
+    return _with_short_names(_same_types_in_lists(doc, mentions))
+
+
+def _with_short_names(mentions: list[MentionSpan]) -> list[MentionSpan]:
+    """Single words that only a label calls something else are short names of people of the text."""
+    people = {m.name for m in mentions if m.type == "person" and " " in m.name}
+    short = {name.split(",")[0] for name in people}
+    short |= {name.split()[-1].title() for name in people if " of " not in name}
+    return [
+        replace(m, type="person") if m.name in short and m.weight <= NAMED else m for m in mentions
+    ]
 
 
 def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidence:
@@ -294,7 +302,7 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
             left, left_label = joined[-1]
             merged_span = span.doc[left.start : span.end]
             between = span.doc[left.end : span.start].text
-            if _ROMAN.fullmatch(span[0].text) and left.end == span.start:
+            if ROMAN.fullmatch(span[0].text) and left.end == span.start:
                 span, label = merged_span, left_label if len(span) == 1 else "PERSON"
             elif _is_modifier(left, left_label, span, label):
                 is_rank = left_label == _RUN and left[-1].text.rstrip(".") in _RANKS
@@ -347,8 +355,8 @@ def _is_given_name(span: Span, label: str) -> bool:
     if span.text in FIRST_NAMES:
         return True
     ends = span[0].lower_, span[-1].lower_
-    is_ranked = [end in _RULERS - _APPOINTED for end in ends] == [True, False]
-    is_numbered = len(span) == 2 and _ROMAN.fullmatch(span[1].text) is not None
+    is_ranked = [end in RULERS - APPOINTED for end in ends] == [True, False]
+    is_numbered = len(span) == 2 and ROMAN.fullmatch(span[1].text) is not None
     is_numbered = is_numbered and type_of_noun(span[0].text) is None
     is_single = len(span) == 1 and label == "PERSON"
     return label != _TITLE and (is_numbered or is_single or (is_ranked and span[1].text != "-"))
@@ -369,7 +377,7 @@ def _place_of_ruler(span: Span) -> Span | None:
     begin += span.doc[begin].text[:1].isdigit()  # the "6th" Earl of
     of = next((token.i for token in span if token.text == "of" and token.i >= begin), begin)
     office = span.doc[begin:of]
-    is_ruler = office[-1:].text.lower() in _RULERS
+    is_ruler = office[-1:].text.lower() in RULERS
     place = span.doc[of + 1 : span.end]
     return place if is_ruler and place.text.istitle() and place[-1].tag_ != "NNPS" else None
 
@@ -387,18 +395,28 @@ def _is_no_thing(span: Span, label: str) -> bool:
     words = {token.text.removesuffix("s") for token in span}
     if words <= _NOT_A_NAME or words <= _HONOURS or span[0].text in _PARTS:
         return True
-    if _ROMAN.fullmatch(span.text) or _NUMBERED.match(span.text):
+    if ROMAN.fullmatch(span.text) or _NUMBERED.match(span.text):
         return True
     if article in ("a", "an") and span.root.dep_ in ("attr", "oprd"):
         return type_of_noun(span[-1].text) is not None or span[-1].text == "Site"
     is_before_noun = span.root.dep_ == "compound" and span.root.head.is_lower
     is_unknown = label == _RUN or label in _WORKS
     is_alone = is_unknown and len(span) == 1 and span.text.istitle()
+    if is_alone and _is_label(span):
+        return True
     is_owned = span.doc[span.start - 1].tag_ == "POS"
     is_common = label == _RUN and not span.text.endswith("s")
     if is_alone and type_of_noun(span.text) and (is_owned or is_common):
         return True  # "the University", Halley's "Comet"
     return is_alone and is_before_noun and not has_other_text(span.doc)
+
+
+def _is_label(span: Span) -> bool:
+    """Whether a word heads the line that it begins: "Provenance: ...", "3. Loan. ..."."""
+    before = span.doc.text[: span.start_char].rpartition("\n")[2].strip()
+    return not before.rstrip(".)").strip("-*0123456789") and span.doc[
+        span.end : span.end + 1
+    ].text in (":", ".")
 
 
 def _without_rank(span: Span, label: str) -> Span:
@@ -410,6 +428,8 @@ def _without_rank(span: Span, label: str) -> Span:
         return span
     while len(span) > 1 and span[-1].text in _HONOURS:
         span = span[:-1]
+    if len(span) > 1 and span[0].text == "Dear" and span.doc[span.end : span.end + 1].text == ",":
+        span = span[1:]
     while len(span) > 2 and span[0].text.rstrip(".") in _RANKS - {"Saint"}:
         span = span[1:]
     return span
@@ -431,12 +451,13 @@ def _surnames(doc: Doc) -> frozenset[str]:
 def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
     """An entity of the pipeline, split where it has several names.
 
-    Commas and prepositions divide names, "and" those of people and places, and a noun ends a name
-    before a surname: "First World War | Langevin".
+    Commas, ends of lines and prepositions divide names, "and" those of people and places, and a
+    noun ends a name before a surname: "First World War | Langevin".
     """
     label, begin = ent.label_, ent.start
     for token in ent[1:-1] if label not in _WORKS else ():
         is_comma = token.text == "," and token.nbor().text not in _SUFFIXES
+        is_comma = is_comma or _is_end_of_line(token)
         is_one = TYPES[label] in ("person", "geopolitical")
         is_joint = token.text in _JOINTS or (is_one and token.text in ("and", "&", "in"))
         if is_comma or is_joint:
@@ -450,6 +471,19 @@ def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
             yield ent.doc[begin:last]
             begin = last
     yield ent.doc[begin : ent.end]
+
+
+def _is_end_of_line(token: Token) -> bool:
+    """Whether a line ends here that has room for the next word, so that the text was not wrapped.
+
+    The longest line of a text with paragraphs is as long as lines may be.
+    """
+    text = token.doc.text
+    if "\n" not in token.text or "\n\n" not in text or token.i + 1 == len(token.doc):
+        return False
+    width = max(map(len, text.split("\n")))
+    line = text[: token.idx].rpartition("\n")[2]
+    return len(line) + 1 + len(token.nbor()) < width
 
 
 def _extended(span: Span) -> Span:
@@ -529,58 +563,11 @@ def _whole_words(span: Span) -> Span:
     return whole or doc[begin if is_joined else span.start : span.end]
 
 
-def _quoted(doc: Doc) -> Iterator[Span]:
-    """Titles in quotation marks: words of four or more letters begin with a capital letter."""
-    for match in _QUOTED.finditer(doc.text):
-        words = match[1].split()
-        span = doc.char_span(match.start(1), match.end(1))
-        is_title = not any(len(word) > 3 and word[0].islower() for word in words)
-        is_title = is_title or words[0] in _FOREIGN_ARTICLES
-        if span is not None and len(words) <= 12 and is_title:
-            yield span
-
-
 def _is_nickname(span: Span) -> bool:
     """Whether a quoted name is that of a person or thing, which has other names beside it."""
     doc = span.doc
     before = doc[max(span.start - 5, 0) : span.start]
     return any(token.lower_ in _NAMING for token in before)
-
-
-def _matches(doc: Doc, pattern: re.Pattern[str]) -> Iterator[Span]:
-    """What matches a pattern, or its group ``name``."""
-    group: str | int = "name" if "name" in pattern.groupindex else 0
-    for match in pattern.finditer(doc.text):
-        if span := doc.char_span(match.start(group), match.end(group)):
-            yield span
-
-
-def _with_titles_of_nobility(doc: Doc) -> Iterator[Span]:
-    """Names with the title that tells their bearer from others: "Anna Merrow, 4th Earl of Tarn"."""
-    for match in _NOBILITY.finditer(doc.text):
-        end = match.start(2) if match[2] and not match[1] else match.end()
-        span = doc.char_span(match.start(), end)
-        if span is None:
-            continue
-        begin = span.start
-        while begin and (doc[begin - 1].pos_ == "PROPN" or _ROMAN.fullmatch(doc[begin - 1].text)):
-            begin -= 1
-            if begin > 1 and doc[begin - 1].text in ("of", "de", "von", "-"):
-                begin -= doc[begin - 2].pos_ == "PROPN"
-        if begin < span.start:
-            yield doc[begin : span.end]
-
-
-def _namesakes(doc: Doc) -> Iterator[Span]:
-    """Names with what tells their bearer from another one: "Mara Holm the Younger"."""
-    for suffix in _matches(doc, _NAMESAKE):
-        begin = suffix.start
-        while begin and doc[begin - 1].pos_ == "PROPN":
-            begin -= 1
-            if doc[begin].ent_iob_ == "B":
-                break
-        if begin < suffix.start:
-            yield doc[begin : suffix.end]
 
 
 def _trim(span: Span) -> Span:

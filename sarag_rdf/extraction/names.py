@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import ENTITY_TYPES, VALUE_TYPES, EntityType, Extraction
+from sarag_rdf.base.vocab import COMMON
 
 ENGLISH: Final[Mapping[str, Any]] = tomllib.loads(
     Path(__file__).with_name("english.toml").read_text("utf-8")
@@ -261,6 +262,17 @@ def type_of_noun(noun: str) -> EntityType | None:
     if type_ is None and _OCCUPATION.fullmatch(noun.casefold()):
         return "person"
     return None if type_ in VALUE_TYPES else type_
+
+
+def types_of_class(class_: str) -> frozenset[EntityType]:
+    """The entity type that the name of a class of one's own says, or none.
+
+    >>> types_of_class("https://example.org/MuseumObject"), types_of_class("urn:x:Q5")
+    (frozenset({'misc'}), frozenset())
+    """
+    words = _CAMEL_CASE.sub(" ", _NAMESPACE.sub("", class_)).replace("_", " ").split()
+    type_ = type_of_noun(words[-1]) if words and not class_.startswith(COMMON.base) else None
+    return frozenset({type_} if type_ else ())
 
 
 def _listed_type(name: str) -> EntityType | None:

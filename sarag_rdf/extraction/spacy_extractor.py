@@ -158,11 +158,18 @@ class SpacyExtractor:
             yield parse_document(doc, document.title, self._matcher, is_headline=is_headline)
 
     def _is_headline(self, title: str, text: str) -> bool:
-        """Whether a title is no name: a sentence, or dated, with words that are not in the text."""
+        """Whether a title is no name: a sentence, or dated, with words that are not in the text.
+
+        So is a numbered one: "07 Letter".
+        """
         from sarag_rdf.extraction.entity_typing import FULL_DATE
 
-        is_small = any(len(word) > 3 and word.islower() for word in title.split())
-        if not is_small or title.casefold() in text.casefold():
+        if title.casefold() in text.casefold():
+            return False
+        first, *others = title.split() or [""]
+        if others and re.fullmatch(r"\d{1,3}", first) and not re.search(rf"\b{first}\b", text):
+            return True
+        if not any(len(word) > 3 and word.islower() for word in title.split()):
             return False
         words = self.pipeline(title)
         is_sentence = any(

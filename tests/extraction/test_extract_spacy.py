@@ -102,6 +102,19 @@ class TestMentions:
         assert found["Blue Lantern (album)"].aliases == ("Blue Lantern",)
         assert "Blue Lantern" not in found
 
+    @pytest.mark.parametrize(
+        ("title", "aliases"),
+        [
+            ("Countess Sigrid Halden", ("Sigrid Halden", "Sigrid, Countess Halden")),
+            ("Countess Halden", ("Sigrid, Countess Halden",)),
+        ],
+    )
+    def test_a_title_with_a_rank_has_the_name_without_it(
+        self, extractor: SpacyExtractor, title: str, aliases: tuple[str, ...]
+    ) -> None:
+        found = mentions(extractor, title, "Sigrid, Countess Halden, was born in Lom in 1729.")
+        assert found[title].aliases == aliases
+
 
 class TestOpenings:
     """The name that a text opens with is its title, or another form of it."""

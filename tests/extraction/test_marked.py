@@ -1,8 +1,9 @@
-"""Precision and recall of the extractor on short texts of four kinds, marked by hand.
+"""Precision and recall of the extractor on short texts of five kinds, marked by hand.
 
 The names, types and classes were written down before the rules were tuned, but the rules were then
 tuned on them: this is development material, and the floors are no estimate for other texts. Those
-of `articles.toml` were written after the rules, one for each rule that no other text needs.
+of `articles.toml` and `collections.toml` were written after the rules, one for each rule that no
+other text needs.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ FLOORS = {
     "films": Score(1.0, 1.0, 0.98, 1.0),
     "documentation": Score(1.0, 0.96, 0.96, 1.0),
     "articles": Score(0.99, 1.0, 0.94, 1.0),
+    "collections": Score(1.0, 1.0, 1.0, 1.0),
 }
 
 

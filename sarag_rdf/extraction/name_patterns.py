@@ -1,0 +1,120 @@
+"""Names that patterns of a text show, and its grammar: titles of works and of nobility.
+
+That the words of "Woman with a Lute" are one name only the grammar of a sentence says.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from spacy.tokens import Doc, Span
+
+from sarag_rdf.extraction.entity_typing import SUBJECTS
+from sarag_rdf.extraction.names import english, english_pattern
+
+_QUOTED = english_pattern("patterns", "quoted")
+_NAMESAKE = re.compile(r"\bthe (?:Elder|Younger)\b")
+"""Tells one of two people of a name: "Mara Holm the Younger"."""
+_FOREIGN_ARTICLES = english("mentions", "foreign_articles")
+ROMAN = re.compile(r"[IVX]{1,5}")
+RULERS = english("mentions", "rulers")
+APPOINTED = {"governor", "voivode", "castellan", "mayor", "bishop", "archbishop", "regent"}
+_NOBLE = "|".join(sorted(RULERS - APPOINTED)).title()
+NOBLE_TITLE = rf"(?:(?:Grand|Hereditary|Crown)[ -])?(?:{_NOBLE})"
+_NOBILITY = re.compile(
+    rf",\s+(?:the\s+)?(?:(\d{{1,3}}(?:st|nd|rd|th))\s+{NOBLE_TITLE}(?:\s+of)?|{NOBLE_TITLE}\s+of)"
+    r"\s+[A-Z][\w'\u2019]+(?:[ -][A-Z][\w'\u2019]+)*(\s+and\s+[A-Z][\w'\u2019-]+\b(?! [A-Z]))?"
+    rf"|,\s+{NOBLE_TITLE}\s+[A-Z][\w'\u2019-]+(?=,? (?:\(|was |is |who ))"
+)
+"""A title of nobility after a name, and perhaps a second place: ", 6th Earl of Tarn and Brook".
+
+Without "of" at the start of a sentence or before a bracket: "Ada, Countess Tarn, was".
+"""
+_WORD = r"[^\W\d_a-z][\w'\u2019-]*"
+_SMALL = "in|on|at|of|with|from|to|for|by|under|over|and|the|a|an"
+_SUBJECT = re.compile(
+    rf"(?:^|\n|[.!?:]\s)\W*(?P<name>{_WORD}(?:(?: (?:{_SMALL}))* {_WORD})+)"
+    r"(?= (?:was|is|has) (\w+))"
+)
+_INDEFINITE = re.compile(rf" an? {_WORD}")
+_SHOWN = english("mentions", "made") | english("mentions", "shown")
+
+
+def titled_subjects(doc: Doc) -> Iterator[Span]:
+    """Names that their verbs show to be one, wherever they stand in the text.
+
+    The verb is singular after a conjunction or a plural ("Gifts and Givers was held", "Voices of
+    Wood is"), or it is said of works and events ("Harbour in Fog was painted"); or an indefinite
+    article is in the name.
+    """
+    names = {m["name"]: None for m in _SUBJECT.finditer(doc.text) if _is_one(doc, m)}
+    for name in names:
+        for match in re.finditer(rf"\b{re.escape(name)}\b", doc.text):
+            if span := doc.char_span(*match.span()):
+                yield span
+
+
+def _is_one(doc: Doc, match: re.Match[str]) -> bool:
+    """Whether the subject of a verb in the singular is one name with small words in it."""
+    span = doc.char_span(*match.span("name"))
+    small = re.search(rf" ({_SMALL}) ", match["name"])
+    if span is None or small is None or span.root.dep_ not in SUBJECTS:
+        return False
+    root = span.root
+    if root.ent_type_ in ("PERSON", "ORG") or any(t.ent_type_ == "NORP" for t in span[:1]):
+        return False
+    if small[1] == "and":
+        return "the" not in match["name"].split()[:1]
+    is_plural = root.tag_ in ("NNS", "NNPS") and root.ent_type_ != "GPE"
+    is_shown = small[1] not in ("of", "for") and match[2] in _SHOWN
+    return is_plural or is_shown or _INDEFINITE.search(match["name"]) is not None
+
+
+def quoted(doc: Doc) -> Iterator[Span]:
+    """Titles in quotation marks: words of four or more letters begin with a capital letter."""
+    for match in _QUOTED.finditer(doc.text):
+        words = match[1].split()
+        span = doc.char_span(match.start(1), match.end(1))
+        is_title = not any(len(word) > 3 and word[0].islower() for word in words)
+        is_title = is_title or words[0] in _FOREIGN_ARTICLES
+        if span is not None and len(words) <= 12 and is_title:
+            yield span
+
+
+def matches(doc: Doc, pattern: re.Pattern[str]) -> Iterator[Span]:
+    """What matches a pattern, or its group ``name``."""
+    group: str | int = "name" if "name" in pattern.groupindex else 0
+    for match in pattern.finditer(doc.text):
+        if span := doc.char_span(match.start(group), match.end(group)):
+            yield span
+
+
+def with_titles_of_nobility(doc: Doc) -> Iterator[Span]:
+    """Names with the title that tells their bearer from others: "Anna Merrow, 4th Earl of Tarn"."""
+    for match in _NOBILITY.finditer(doc.text):
+        end = match.start(2) if match[2] and not match[1] else match.end()
+        span = doc.char_span(match.start(), end)
+        if span is None:
+            continue
+        begin = span.start
+        while begin and (doc[begin - 1].pos_ == "PROPN" or ROMAN.fullmatch(doc[begin - 1].text)):
+            begin -= 1
+            if begin > 1 and doc[begin - 1].text in ("of", "de", "von", "-"):
+                begin -= doc[begin - 2].pos_ == "PROPN"
+        is_whole = " of " in span.text or match[1] or doc[begin].is_sent_start
+        is_whole = is_whole or doc[span.end].text == "("
+        if begin < span.start and is_whole:
+            yield doc[begin : span.end]
+
+
+def namesakes(doc: Doc) -> Iterator[Span]:
+    """Names with what tells their bearer from another one: "Mara Holm the Younger"."""
+    for suffix in matches(doc, _NAMESAKE):
+        begin = suffix.start
+        while begin and doc[begin - 1].pos_ == "PROPN":
+            begin -= 1
+            if doc[begin].ent_iob_ == "B":
+                break
+        if begin < suffix.start:
+            yield doc[begin : suffix.end]
