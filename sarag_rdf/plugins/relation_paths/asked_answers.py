@@ -42,6 +42,7 @@ _LABEL: Final = 3
 """Words of the longest label of a kind of thing that is asked for."""
 _FIRST: Final = re.compile(r"\W*(of|for|from|with|on|about|against) (?:whom|what)\b", re.IGNORECASE)
 _STRANDED: Final = re.compile(r"\b(\w+) (of|for|from|with|on|about|against)\W*$")
+_WITH_NOUN: Final = re.compile(r"\b(?:the|an?) (?:[\w-]+ ){1,3}\w+\W*$")
 _LAST_WORD: Final = re.compile(r"(\w+)\W*$")
 _PARTICIPLE: Final = re.compile(r"\w+ed|made|built|consists?|die|speak|think|hear|smell|taste")
 """A verb before "of", where other words are nouns."""
@@ -157,8 +158,9 @@ def _is_said_with(search: PathSearch, hop: Hop, asking: Asking) -> bool:
     if match is None:
         return True
     preposition, content = first[1].lower() if first else match[2], search.model.content
-    if preposition == "of" and not _PARTICIPLE.fullmatch(match[1]):
-        return True  # "what is it the capital of"
+    is_noun = first is None and _WITH_NOUN.search(asking.after) is not None
+    if is_noun or (preposition == "of" and not _PARTICIPLE.fullmatch(match[1])):
+        return True  # "what is it the capital of", "a writer on"
     return any(
         following == preposition and not set(content(word)).isdisjoint(content(match[1]))
         for text in _texts(search, hop)

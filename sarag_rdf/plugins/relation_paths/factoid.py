@@ -15,7 +15,7 @@ from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.plugins.relation_paths.asked_answers import WHICH, kind_asked
 from sarag_rdf.plugins.relation_paths.compared_attributes import measured_by
 from sarag_rdf.plugins.relation_paths.identities import Identities
-from sarag_rdf.plugins.relation_paths.path_lookup import followed
+from sarag_rdf.plugins.relation_paths.path_lookup import followed, without_names
 from sarag_rdf.plugins.relation_paths.path_model import packaged_model
 from sarag_rdf.retrieval.seeds import ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
@@ -80,7 +80,7 @@ def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found |
     count.
     """
     find = partial(followed, view, query, time="known" if is_dated else "")
-    if _NOT_LOOKED_UP.search(query.text):
+    if _NOT_LOOKED_UP.search(without_names(view, query.text)):
         return None
     if is_yes_or_no(query.text):
         return _confirmed(view, query, find)
