@@ -67,14 +67,14 @@ def looked_up(
     for answer, way in zip(answers, ways, strict=True):
         thing = search.identities.one(answer.iri) if answer.iri else answer.name
         certainty[thing] = max(certainty[thing], prod(each.confidence for each in way))
-    texts = defaultdict[str, list[str]](list)
+    made = defaultdict[str, list[Stated]](list)
     for statement in dict.fromkeys(chain.from_iterable(ways)):
-        texts[statement.document].append(statement.text)
+        made[statement.document].append(statement)
     ranked_documents = (ranked for ranked in retrieved.documents if ranked.entity)
     reached = [ranked.document for ranked in ranked_documents if ranked.document.text]
-    pages = [document for document in reached if document.iri in on_path.union(texts)]
+    pages = [document for document in reached if document.iri in on_path.union(made)]
     excerpts = {
-        f"D{number}": _stating(page, texts[page.iri])
+        f"D{number}": _stating(view, page, made[page.iri])
         for number, page in enumerate(pages or reached, start=1)
     }
     section = Section("", excerpts, ())
@@ -108,11 +108,17 @@ def _without_times(
     return f"; nothing says when, for {', '.join([*undated][:_MOST_UNDATED])}{more}"
 
 
-def _stating(document: Document, statements: Sequence[str]) -> Excerpt:
-    """The sentence with the most words of each statement; all of a document that makes none."""
+def _stating(view: GraphView, document: Document, statements: Sequence[Stated]) -> Excerpt:
+    """The sentence that says most of each statement; all of a document that makes none."""
     if not statements:
         return Excerpt.whole(document)
-    best = {saying(document.text, statement, document.language) for statement in statements}
+    relationships = (each.relationship for each in statements)
+    rows = view.reader.select_provenance_for("relationship-phrases", relationships)
+    phrases = {text_of(relationship): text_of(phrase) for relationship, phrase in rows}
+    best = {
+        saying(document.text, each.text, phrases[each.relationship], document.language)
+        for each in statements
+    }
     return Excerpt(document, tuple(sorted(best)))
 
 
