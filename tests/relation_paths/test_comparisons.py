@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -366,6 +367,31 @@ def clubs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
         names = zip(CLUBS, ("a.txt", "b.txt", "c.txt"), strict=True)
         kg.index([Source(text, name, name) for text, name in names], extractor=TermsExtractor())
         yield kg
+
+
+RIVERS = (
+    "Asle | is long | 120 km | length 0.9 |\n\nBrenn | is long | 90 km | length 0.9 |\n\n"
+    "Corr | is long | 40 | length 0.9 |"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "reasoning"),
+    [
+        ("What is the length of Asle?", "120 km", ""),
+        ("Which is longer, Asle or Brenn?", "Asle", "Asle: 120 km; Brenn: 90 km; "),
+        ("What is the length of Corr?", "40", ""),
+        ("Which is longer, Asle or Corr?", "", ""),
+    ],
+)
+def test_numbers_have_the_units_of_documents(
+    tmp_path: Path, question: str, text: str, reasoning: str
+) -> None:
+    with sarag_rdf.open(tmp_path, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(RIVERS, "rivers", "rivers.txt")], extractor=TermsExtractor())
+        answer = kg.ask(question)
+        assert text_of(answer) == text
+        assert answer.reasoning.startswith(reasoning)
 
 
 def test_documents_of_both_things_are_quoted(clubs: KnowledgeGraph) -> None:

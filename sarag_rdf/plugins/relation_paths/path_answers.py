@@ -11,6 +11,7 @@ from math import prod
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
+from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.types import (
     Document,
     Evidence,
@@ -23,6 +24,7 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.base.vocab import text_of
 from sarag_rdf.base.words import saying
+from sarag_rdf.extraction.text_values import UNIT_IRIS
 from sarag_rdf.graph.valid_time import stated_times, timed
 from sarag_rdf.plugins.relation_paths.exclusive_values import exclusive_count, most_precise
 from sarag_rdf.plugins.relation_paths.identities import Identities
@@ -188,19 +190,45 @@ def joined(query: Query, several: Sequence[Found], names: Sequence[str], lead: s
     return Found(names, "; ".join((lead, *meanings)), probability, Evidence(retrieved, context))
 
 
-def stated_units(view: GraphView, paths: Iterable[RelationPath]) -> frozenset[str]:
-    """The units in which documents state the dates and numbers at the ends of paths."""
+def stated_units(view: GraphView, paths: Iterable[RelationPath]) -> dict[str, set[str]]:
+    """Dates and numbers at the ends of paths -> the units in which documents state them."""
     if not view.reader.extracted.parts:
-        return frozenset()
+        return {}
     stated = {
         (path.hops[-1][0], answer.name): [path.topic, *answer.nodes][-1]
         for path in paths
         for answer in path.answers
     }
     entities = view.derived(Identities).every(stated.values())
-    rows = view.reader.select_provenance_for("typed-statements", entities)
-    return frozenset(
-        text_of(unit) if unit else ""
-        for _, _, property_, object_, unit, *_ in rows
-        if (property_.value, text_of(object_)) in stated
-    )
+    units = defaultdict[str, set[str]](set)
+    for row in view.reader.select_provenance_for("typed-statements", entities):
+        _, _, property_, object_, unit, *_ = row
+        if (property_.value, value := text_of(object_)) in stated:
+            units[value].add(text_of(unit) if unit else "")
+    return units
+
+
+def with_units(view: GraphView, found: Found) -> Found:
+    """Numbers that were found with the unit in which documents state each, if that is one."""
+    units = stated_units(view, found.evidence.retrieved.paths)
+    return replace(found, names=tuple(with_unit(name, units) for name in found.names))
+
+
+def with_unit(value: str, units: Mapping[str, set[str]]) -> str:
+    """A date or number with the unit in which it is stated, if that is one."""
+    own = units.get(value, set()) - {""}
+    return _measure(value, own.pop()) if len(own) == 1 else value
+
+
+def _measure(value: str, unit: str) -> str:
+    """A number with a unit, which is that of an IRI.
+
+    >>> units = "http://qudt.org/vocab/unit/"
+    >>> [_measure("3", f"{units}{name}") for name in ("CentiM", "YR", "PERCENT")]
+    ['3 cm', '3 years', '3%']
+    """
+    names = (name for name, iri in UNIT_IRIS.items() if iri == unit)
+    name = next(names, local_name(unit))
+    several = f"{name}s"
+    name = several if value != "1" and UNIT_IRIS.get(several) == unit else name
+    return f"{value}%" if name == "%" else f"{value} {name}"
