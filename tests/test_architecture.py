@@ -143,7 +143,7 @@ BUDGETS: dict[str, int] = {
     "plugins.demo": 102,
     "plugins.languages": 97,
     "plugins.learned": 877,
-    "plugins.link_candidates": 443,
+    "plugins.link_candidates": 451,
     "plugins.office": 83,
     "plugins.openie": 222,
     "plugins.record_files": 273,
