@@ -63,7 +63,7 @@ IriPair = tuple[str, str]
 class NameMatch:
     """The best match of names of a pair: its weighted score, its cosine, and the measure.
 
-    `is_only`: an equal preferred name that no other item has. `contains`: the item's and more.
+    `is_only`: an equal preferred name that no other item has. `contains`: one name and more.
     """
 
     score: float
@@ -167,7 +167,8 @@ class _Search:
                 for item in target[others[column]]:
                     score = SIMILAR_FACTOR * cosine
                     if score > result.get((entity, item), _NO_MATCH).score:
-                        contains = f" {others[column]} " in f" {names[row]} "
+                        one, other = f" {names[row]} ", f" {others[column]} "
+                        contains = other in one or one in other
                         result[entity, item] = NameMatch(score, cosine, near, contains=contains)
         return result
 

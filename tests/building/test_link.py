@@ -672,9 +672,9 @@ def test_only_properties_of_one_value_at_a_time_contradict(
     assert found["Bressel Bell"].confidence == confidence
 
 
-def test_a_name_that_contains_that_of_an_item_is_none(tmp_path: Path) -> None:
+def test_a_name_that_contains_another_is_none(tmp_path: Path) -> None:
     (tmp_path / "rail.ttl").write_text(RAIL, "utf-8")
-    text = "Press release of the Alm Valley Railway\nAlm Valey Line"
+    text = "Press release of the Alm Valley Railway\nAlm Valey Line\nNorthern Isen"
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([Source(text, "", "a.txt")], extractor=Facts())
         kg.import_graph(tmp_path / "rail.ttl", "rdf", name="rail")
