@@ -26,8 +26,11 @@ from sarag_rdf.base.vocab import text_of
 from sarag_rdf.base.words import saying
 from sarag_rdf.extraction.text_values import UNIT_IRIS
 from sarag_rdf.graph.valid_time import stated_times, timed
+from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.exclusive_values import exclusive_count, most_precise
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.path_model import THING, Hop
+from sarag_rdf.plugins.relation_paths.path_wording import spoken
 from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Topic, Triple, walks
 from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.view import GraphView
@@ -86,10 +89,22 @@ def looked_up(
     probability = best.probability * min(certainty.values())
     return Found(
         _names(search, answers),
-        f"{best.text} ({best.topic_name}){problem}{_statements(view, excerpts, ways)}",
+        f"{_text(search, best)} ({best.topic_name}){problem}{_statements(view, excerpts, ways)}",
         round(probability / several, 4),
         Evidence(retrieved, measured((section,) if excerpts else (), name)),
     )
+
+
+def _text(search: PathSearch, path: RelationPath) -> str:
+    """A path in words, with what its answers are where that is not the usual kind of thing."""
+    schema, hops = search.index.schema, [Hop(*hop) for hop in path.hops]
+    kinds = kinds_of(search, {answer.iri for answer in path.answers if answer.iri})
+    usual = schema.kinds.get(hops[-1].end, THING)
+    if all(usual in own for own in kinds.values()):
+        return path.text
+    known = set[str].intersection(*kinds.values()) & {*schema.kinds.values()}
+    end = min(known, default=THING)
+    return spoken(search.model, schema, search.in_use.ontology, hops, end=end)
 
 
 def _without_times(
