@@ -369,6 +369,32 @@ def clubs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
         yield kg
 
 
+BELLS = """
+    @prefix : <https://bells.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :Bell a owl:Class ; rdfs:label "bell" . :Abbey a owl:Class ; rdfs:label "abbey" .
+    :Baron a owl:Class ; rdfs:label "baron" .
+    :ownedBy a owl:ObjectProperty ; rdfs:label "owned by" .
+    :ada a :Bell ; rdfs:label "Ada Bell" ; :ownedBy :thule . :thule a :Abbey ; rdfs:label "Thule" .
+    :bea a :Bell ; rdfs:label "Bea Bell" ; :ownedBy :moss . :moss a :Abbey ; rdfs:label "Moss" .
+    :cleo a :Bell ; rdfs:label "Cleo Bell" ; :ownedBy :ivo . :ivo a :Baron ; rdfs:label "Ivo" .
+    :dora a :Bell ; rdfs:label "Dora Bell" ; :ownedBy :ole . :ole rdfs:label "Ole" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("bell", "kinds"), [("Ada", "abbeys"), ("Cleo", "things"), ("Dora", "things")]
+)
+def test_what_was_looked_up_has_the_kind_of_the_answers(
+    tmp_path: Path, bell: str, kinds: str
+) -> None:
+    (tmp_path / "bells.ttl").write_text(BELLS, "utf-8")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.import_graph(tmp_path / "bells.ttl", "rdf", name="bells")
+        answer = kg.ask(f"What is {bell} Bell owned by?")
+    assert answer.reasoning.startswith(f"the {kinds} that the bell is owned by ({bell} Bell)")
+
+
 RIVERS = (
     "Asle | is long | 120 km | length 0.9 |\n\nBrenn | is long | 90 km | length 0.9 |\n\n"
     "Corr | is long | 40 | length 0.9 |"

@@ -98,12 +98,15 @@ def looked_up(
 def _text(search: PathSearch, path: RelationPath) -> str:
     """A path in words, with what its answers are where that is not the usual kind of thing."""
     schema, hops = search.index.schema, [Hop(*hop) for hop in path.hops]
-    kinds = kinds_of(search, {answer.iri for answer in path.answers if answer.iri})
-    usual = schema.kinds.get(hops[-1].end, THING)
-    if all(usual in own for own in kinds.values()):
+    things = {answer.iri for answer in path.answers if answer.iri}
+    kinds, usual = kinds_of(search, things), schema.kinds.get(hops[-1].end, THING)
+    declared = search.in_use.ontology.properties.get(hops[-1].predicate)
+    has_end = declared and (declared.domains if hops[-1].is_inverse else declared.ranges)
+    unknown = {usual} if has_end else set()  # an answer without a class is what the ontology says
+    several = [kinds.get(thing, unknown) for thing in things]
+    if all(usual in own for own in several):
         return path.text
-    known = set[str].intersection(*kinds.values()) & {*schema.kinds.values()}
-    end = min(known, default=THING)
+    end = min(set.intersection(*several) & {*schema.kinds.values()}, default=THING)
     return spoken(search.model, schema, search.in_use.ontology, hops, end=end)
 
 
