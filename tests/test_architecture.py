@@ -131,7 +131,7 @@ BUDGETS: dict[str, int] = {
     "kg": 5744,
     "models": 1830,
     "retrieval": 3051,
-    "server": 6612,
+    "server": 6618,
     "testing": 263,
     "sarag_rdf": 104,
     "plugins.agents": 1087,
