@@ -102,7 +102,17 @@ def _stemmer(language: str) -> Any:
         return None
 
 
-def saying(text: str, statement: str, language: str) -> tuple[int, int]:
-    """Where the sentence of a text begins and ends that has the most words of a statement."""
-    words = words_of(statement, language)
-    return max(sentence_spans(text), key=lambda s: len(words_of(text[slice(*s)], language) & words))
+def saying(text: str, statement: str, phrase: str, language: str) -> tuple[int, int]:
+    """Where the sentence of a text begins and ends that says a statement, or most of it.
+
+    Its phrase and its object count more than its subject, often a pronoun there: each by the share
+    of its words that the sentence has.
+    """
+    subject, _, object_ = statement.partition(f" {phrase} ")
+    parts = [(words_of(part, language), n) for part, n in ((subject, 2), (phrase, 3), (object_, 3))]
+
+    def said(span: tuple[int, int]) -> float:
+        words = words_of(text[slice(*span)], language)
+        return sum(n * len(own & words) / len(own) for own, n in parts if own)
+
+    return max(sentence_spans(text), key=said, default=(0, 0))

@@ -91,11 +91,12 @@ class Decision:
 
     def __str__(self) -> str:
         """The decision, its rule and its date on one line."""
+        verb = "has the entity type" if self.other in _OWN_CLASSES else "belongs to"
         lines = {
             "merged": f"{self.name}  is  {self.other}",
             "different": f"{self.name}  is not  {self.other}",
             "variant": f"{self.name} ({self.qualifier})  in  {', '.join(self.sources)}",
-            "class": f"{self.name}  belongs to  {self.other}",
+            "class": f"{self.name}  {verb}  {self.other}",
             "property": f"{self._phrase}  states  {self.other}",
             "inverse property": f"{self._phrase}  states the inverse of  {self.other}",
         }

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Set
+from datetime import MAXYEAR
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Quad
@@ -62,9 +63,9 @@ def span_of(lexical: str) -> Span | None:
 
 
 def moment_of(text: str) -> Span:
-    """The days of a year, month or date; raises `UsageError` for another text."""
+    """The days of a year of up to four digits, month or date; raises `UsageError` for another."""
     span = span_of(text.strip())
-    if span is None:
+    if span is None or abs(span[0][0]) > MAXYEAR:
         raise UsageError(
             f"'{text}' is not a time: write a year, month or date, such as 1925, 1925-03 or "
             "1925-03-31"

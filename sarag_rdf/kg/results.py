@@ -59,6 +59,8 @@ def path_in_words(
         places = [f"{name} ({seed.reason})"]
     for step in ranked.chain:
         target = names.get(step.target, step.target)
+        if step.kind == "same_as" and target == names.get(step.origin):
+            continue  # a linked node of that name
         if step.kind == "related_to":
             places.append(f'"{names.get(step.relationship, step.relationship)}"')
         elif step.target_type == "entity":

@@ -6,15 +6,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import combinations, product
+from itertools import chain, combinations, product
 
 import numpy as np
 
 from sarag_rdf.base.arrays import find, logistic
-from sarag_rdf.base.vocab import SARAG, SEMAPV, TYPE_CLASSES
+from sarag_rdf.base.vocab import SARAG, SEMAPV, TYPE_CLASSES, text_of
 from sarag_rdf.building.merge_rules import EntityFeatures, MergeContext, MergeRule, proposal
+from sarag_rdf.graph.constraints import Constraints
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import Match
+from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.vectors.search_indexes import VectorIndex
+from sarag_rdf.plugins.merge_by_name import by_initials
 
 MIN_NAME, MIN_CONFIDENCE = 0.6, 0.6
 """The least similarity of two names, and the least confidence in a pair."""
@@ -34,6 +38,8 @@ _SHOWN = 3
 _MAX_WORDS = 20
 """Words of the longest short name."""
 _PREPOSITIONS_AND_ARTICLE = frozenset("of the for in at on to from by under".split())
+_AT_AN_END, _OF_INITIALS = "'{}' is the only name that has '{}' at an end", "'{}' alone fits '{}'"
+"""Why a pair with a short name is proposed."""
 _TYPES = frozenset(class_.value for class_ in TYPE_CLASSES.values())
 
 
@@ -202,19 +208,53 @@ def _propose_short_names(context: MergeContext) -> Iterator[Match]:
 
     A common neighbour is enough as well. A name that several entities have is left out.
     """
-    features, wholes = context.features, _wholes(context.features)
+    features = context.features
+    wholes = {short: (whole, _OF_INITIALS) for short, whole in by_initials(features)}
+    wholes |= {short: (whole, _AT_AN_END) for short, whole in _in_one_name(features)}
     counts = Counter(features.names.values())
-    for short, name in sorted(features.names.items()):
-        if counts[name] > 1 or len(wholes[name]) != 1:
+    pairs = {(a, b) for a, (b, _) in wholes.items() if counts[features.names[a]] == 1}
+    for short, whole in sorted(pairs - _contradicted(context.reader, pairs)):
+        name, longer = features.names[short], features.names[whole]
+        is_titled = " " in name and not longer.startswith(name)
+        if not features.texts[short].isdisjoint(features.texts[whole]):
+            confidence = 0.8
+        elif features.share_neighbour(short, whole):
+            confidence = 0.7
+        elif is_titled and not features.persons.isdisjoint((short, whole)):
+            confidence = 0.6
+        else:
             continue
-        [whole] = wholes[name]
-        fits = _class_similarity(features.classes[short], features.classes[whole])
-        together = not features.texts[short].isdisjoint(features.texts[whole])
-        if fits and (together or features.share_neighbour(short, whole)):
+        if _class_similarity(features.classes[short], features.classes[whole]):
             pair = features.merge_order(whole, short)
-            match = proposal(*pair, SEMAPV.LexicalMatching, 0.8 if together else 0.7)
-            longer = features.names[whole]
-            yield replace(match, comment=f"'{longer}' is the only name that has '{name}' at an end")
+            match = proposal(*pair, SEMAPV.LexicalMatching, confidence)
+            yield replace(match, comment=wholes[short][1].format(longer, name))
+
+
+def _contradicted(reader: GraphReader, pairs: Set[tuple[str, str]]) -> set[tuple[str, str]]:
+    """Pairs that state different values of a property that has one value at a time.
+
+    A date and a part of it are the same.
+    """
+    values: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+    for row in reader.select_provenance_for("typed-statements", chain.from_iterable(pairs)):
+        values[row[1].value, row[2].value].add(text_of(row[3]))
+    if not values:
+        return set()
+    single = Constraints.read(reader, SchemaInUse(reader).ontology).single
+    return {
+        (one, other)
+        for (one, other), property_ in product(pairs, single)
+        if (some := values.get((one, property_))) and (others := values.get((other, property_)))
+        if not any(a.startswith(b) or b.startswith(a) for a, b in product(some, others))
+    }
+
+
+def _in_one_name(features: EntityFeatures) -> Iterator[tuple[str, str]]:
+    """Entities with the only one whose name begins or ends with theirs."""
+    wholes = _wholes(features)
+    for entity, name in features.names.items():
+        if len(wholes[name]) == 1:
+            yield entity, min(wholes[name])
 
 
 def _wholes(features: EntityFeatures) -> defaultdict[str, set[str]]:

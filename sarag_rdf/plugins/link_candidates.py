@@ -23,7 +23,10 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import VALUE_TYPES
 from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 from sarag_rdf.building.link_records import EXACT, NO_MAPPING, CandidateOptions, Match
+from sarag_rdf.graph.constraints import Constraints
 from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.ontology.schema_reader import schema_of
+from sarag_rdf.graph.stored_ontologies import ontology_triples
 from sarag_rdf.graph.texts import by_language, entity_labels
 
 NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
@@ -60,7 +63,7 @@ IriPair = tuple[str, str]
 class NameMatch:
     """The best match of names of a pair: its weighted score, its cosine, and the measure.
 
-    `is_only`: an equal preferred name that no other item has. `contains`: the item's and more.
+    `is_only`: an equal preferred name that no other item has. `contains`: one name and more.
     """
 
     score: float
@@ -164,7 +167,8 @@ class _Search:
                 for item in target[others[column]]:
                     score = SIMILAR_FACTOR * cosine
                     if score > result.get((entity, item), _NO_MATCH).score:
-                        contains = f" {others[column]} " in f" {names[row]} "
+                        one, other = f" {names[row]} ", f" {others[column]} "
+                        contains = other in one or one in other
                         result[entity, item] = NameMatch(score, cosine, near, contains=contains)
         return result
 
@@ -407,15 +411,20 @@ def neighbour_names(reader: GraphReader, entities: Iterable[str]) -> dict[str, f
 def contradicted(own: GraphReader, target: GraphReader, pairs: set[IriPair]) -> set[IriPair]:
     """Pairs of which both sides state years, or something in the same words, and nothing equal.
 
-    A value that is more precise, such as a date in a year, is equal.
+    A value that is more precise, such as a date in a year, is equal. What an ontology declares as a
+    property that may have several values at a time, such as "lent to", contradicts nothing.
     """
     here, there = facts(own, {a for a, _ in pairs}), facts(target, {b for _, b in pairs})
+    declared = schema_of(ontology_triples(own))
+    several = declared.properties.keys() - Constraints.read(own, declared).single
+    labels = {declared.properties[property_].label for property_ in several}
+    harmless = {*map(normalize_name, several | labels)}
 
     return {
         (entity, item)
         for entity, item in pairs
         for relation, texts in here[entity].items()
-        if relation in there[item]
+        if relation in there[item].keys() - harmless
         and not any(
             a.startswith(b) or b.startswith(a) for a in texts for b in there[item][relation]
         )

@@ -8,10 +8,11 @@ from itertools import combinations
 
 from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.building.link_records import Match
-from sarag_rdf.building.merge_rules import MergeContext, MergeRule, proposal
+from sarag_rdf.building.merge_rules import EntityFeatures, MergeContext, MergeRule, proposal
 
 _MAX_GROUP = 50
 """Groups with more entities than this are skipped: their names are too common."""
+_MAX_INITIALS = 3
 
 
 def _propose_same_words(context: MergeContext) -> Iterator[Match]:
@@ -38,26 +39,31 @@ def _propose_initials(context: MergeContext) -> Iterator[Match]:
     them in common.
     """
     features = context.features
-    by_surname: defaultdict[str, list[str]] = defaultdict(list)
+    for short, whole in by_initials(features):
+        if features.share_neighbour(short, whole):
+            yield proposal(whole, short, SEMAPV.LexicalMatching, 0.8)
+
+
+def by_initials(features: EntityFeatures) -> Iterator[tuple[str, str]]:
+    """Persons given by initials and surname, with the only person whom these fit."""
+    by_last: defaultdict[str, list[str]] = defaultdict(list)
     for entity in sorted(features.persons & features.names.keys()):
-        words = features.names[entity].split()
-        if len(words) > 1:
-            by_surname[words[-1]].append(entity)
-    for entities in by_surname.values():
+        by_last[features.names[entity].rpartition(" ")[2]].append(entity)
+    for entities in by_last.values():
         for short in entities:
-            first, *middle, _ = features.names[short].split()
-            fits = [
-                e for e in entities if e != short and _matches_initials(first, features.names[e])
-            ]
-            if len(first) > 3 or middle or len(fits) != 1:
+            initials, _, surname = features.names[short].partition(" ")
+            if not surname or len(initials) > _MAX_INITIALS:
                 continue
-            if features.share_neighbour(short, fits[0]):
-                yield proposal(fits[0], short, SEMAPV.LexicalMatching, 0.8)
+            fits = [e for e in entities if _fits(features.names[e], initials, surname)]
+            if len(fits) == 1:
+                yield short, fits[0]
 
 
-def _matches_initials(initials: str, name: str) -> bool:
-    first_names = name.split()[:-1]
-    return len(first_names[0]) > 1 and "".join(word[0] for word in first_names).startswith(initials)
+def _fits(name: str, initials: str, surname: str) -> bool:
+    """Whether a name is a surname after names, not initials, that begin with these letters."""
+    first_names = name.removesuffix(f" {surname}").split()
+    is_full = name.endswith(f" {surname}") and len(first_names[0]) > 1
+    return is_full and "".join(word[0] for word in first_names).startswith(initials)
 
 
 def _propose_near(context: MergeContext) -> Iterator[Match]:

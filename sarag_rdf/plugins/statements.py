@@ -84,15 +84,17 @@ def stating_rows(
 def said_in(reader: GraphReader, stated: StatingRows) -> dict[tuple[str, str], tuple[str, str]]:
     """(document, text of a relationship) -> its sentence there, and the source as users name it.
 
-    The sentence is the one with the most words of the text.
+    The sentence is the one with the most of its ends and its phrase.
     """
     base = f"{reader.minter.base}source/"
-    pairs = {(iri(row[-1]), text_of(row[5])) for rows in stated.values() for row in rows}
+    pairs = {(iri(r[-1]), text_of(r[5])): iri(r[0]) for rows in stated.values() for r in rows}
     documents = full_documents(reader, {document for document, _ in pairs})
+    phrases = dict(reader.select_provenance_for("relationship-phrases", pairs.values()))
     said = {}
-    for known, text in pairs:
+    for (known, text), relationship in pairs.items():
         own = documents[known]
-        begin, end = saying(own.text, text, own.language)
+        phrase = text_of(phrases[ox.NamedNode(relationship)])
+        begin, end = saying(own.text, text, phrase, own.language)
         sentence = shorten(own.text[begin:end], _LENGTH, placeholder=" ...")
         said[known, text] = sentence, unquote(own.source_iri.removeprefix(base))
     return said

@@ -102,7 +102,8 @@ def make_app(settings: ServeSettings, base: str, open_graph: OpenGraph) -> Guard
 
 
 async def _error_response(request: Request, error: SaragError) -> Response:
-    return error_response(request.url.path, error, request.app.state.doors)
+    accept = request.headers.get("accept", "")
+    return error_response(request.url.path, error, request.app.state.doors, accept)
 
 
 async def _http_error_response(request: Request, error: HTTPException) -> Response:

@@ -23,7 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from sarag_rdf.base.errors import SaragError, UsageError, one_line
 from sarag_rdf.base.redaction import masked
-from sarag_rdf.server.jobs import RequestError
+from sarag_rdf.server.jobs import JSON, RequestError
 from sarag_rdf.server.openapi import JSON_ERRORS, Door
 from sarag_rdf.server.requests import HEALTH_PATH, RECORD, RequestRecord, to_response
 from sarag_rdf.server.serve_settings import ANONYMOUS, Access, ServeSettings
@@ -52,13 +52,15 @@ BUCKETS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
-def error_response(path: str, error: SaragError, doors: Sequence[Door]) -> Response:
+def error_response(
+    path: str, error: SaragError, doors: Sequence[Door], accept: str = ""
+) -> Response:
     """An error as clients of a path expect it: as its door says, as JSON, or as a line of text."""
     failed = RequestError.of(error)
     door = next((door for door in doors if door.has(path)), None)
     if door and door.error:
         return door.error(failed)
-    if path in JSON_ERRORS:
+    if path in JSON_ERRORS or JSON in accept:
         return to_response(failed.reply())
     return PlainTextResponse(f"{one_line(str(failed))}\n", failed.status, failed.headers)
 

@@ -45,7 +45,6 @@ from sarag_rdf.server.resource_reader import (
     Resources,
     Texts,
     Value,
-    best_sentence,
     cut,
     in_words,
     is_iri_term,
@@ -385,7 +384,7 @@ class _Page:
         for each in relationships:
             if each.subject:
                 ends = texts.ref(each.subject), texts.end(each.objects[0])
-                beside[best_sentence(text, each, spellings)].append((each, *ends))
+                beside[each.sentence(text)].append((each, *ends))
         source = read.iri(iri, SARAG.source)
         begin, end = read.value(iri, SARAG.beginIndex), read.value(iri, SARAG.endIndex)
         return {

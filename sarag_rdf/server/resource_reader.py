@@ -22,7 +22,6 @@ from markupsafe import Markup, escape
 
 from sarag_rdf.base.iris import Minter, is_iri, local_name, namespace
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.sentences import sentence_spans
 from sarag_rdf.base.types import Timed
 from sarag_rdf.base.vocab import (
     COMMON,
@@ -41,6 +40,7 @@ from sarag_rdf.base.vocab import (
     XSD,
     text_of,
 )
+from sarag_rdf.base.words import saying
 from sarag_rdf.graph.texts import by_language
 from sarag_rdf.graph.valid_time import TIMES
 from sarag_rdf.server.endpoint_store import MOST_QUADS, EndpointStore
@@ -335,7 +335,6 @@ MAX_USES = 400
 _MAX_LANGUAGE = 40
 _NO_SPACES = "\u0e00"
 """From here on, scripts begin that do not put spaces between words: Thai, CJK."""
-_WORDS = re.compile(r"\w{3,}")
 
 
 def page_href(iri: str, **parameters: object) -> str:
@@ -377,7 +376,6 @@ class Relationship(Timed):
     phrase: str
     text: str
     language: str
-    words: str
     confidence: str
     document: str
     properties: frozenset[str]
@@ -389,12 +387,13 @@ class Relationship(Timed):
         return Ref(self.iri, self.text, self.language)
 
     @property
-    def ends(self) -> dict[str, float]:
-        """Its entities, with the weight that their names have in the sentence that states it.
+    def ends(self) -> set[str]:
+        """Its entities."""
+        return {self.subject, *(t.value for t in self.objects if is_iri_term(t))}
 
-        The object counts more than the subject, for which a sentence often has a pronoun.
-        """
-        return {self.subject: 2.0} | {t.value: 3.0 for t in self.objects if is_iri_term(t)}
+    def sentence(self, text: str) -> tuple[int, int]:
+        """Where the sentence of its document begins and ends that states it."""
+        return saying(text, self.text, self.phrase, self.language)
 
 
 class Texts:
@@ -449,7 +448,6 @@ class Texts:
             read.value(iri, SARAG.phrase),
             cut(texts[0].value, MAX_VALUE) if texts else "",
             language_of(texts[0]) if texts else "",
-            read.value(iri, SARAG.valueText),
             read.value(iri, SARAG.confidence),
             read.iri(iri, PROV.wasDerivedFrom),
             frozenset(t.value for t in read.values(iri, SARAG.property)),
@@ -465,7 +463,7 @@ class Texts:
         if not document:
             return evidence
         text, names = self.text(document), self.spellings(document)
-        begin, end = best_sentence(text, relationship, names)
+        begin, end = relationship.sentence(text)
         own = {name: entity for name, entity in names.items() if entity in ends}
         sentence = self.mark(text[begin:end][:MAX_VALUE], own)
         passage = {"text": sentence, **self.offsets(document, begin, end)}
@@ -534,25 +532,6 @@ def _whole_name(name: str) -> str:
     before = r"(?<!\w)" if name[0].isalnum() and name[0] < _NO_SPACES else ""
     after = r"(?!\w)" if name[-1].isalnum() and name[-1] < _NO_SPACES else ""
     return before + re.escape(name) + after
-
-
-def best_sentence(
-    text: str, relationship: Relationship, spellings: Mapping[str, str]
-) -> tuple[int, int]:
-    """The sentence with most of the names and words of a relationship, the first if several."""
-    weights = relationship.ends
-    names = [name for name, entity in spellings.items() if entity in weights]
-    words = set(_WORDS.findall(f"{relationship.phrase} {relationship.text}".casefold()))
-    best, chosen = -1.0, (0, min(len(text), MAX_VALUE))
-    for begin, end in sentence_spans(text):
-        sentence = text[begin:end]
-        score = sum(weights[e] for e in {spellings[name] for name in names if name in sentence})
-        score += 3.0 * bool(relationship.words and relationship.words in sentence)
-        sentence_words = set(_WORDS.findall(sentence.casefold()))
-        score += 2.0 * len(words & sentence_words) / max(1, len(words))
-        if score > best:
-            best, chosen = score, (begin, end)
-    return chosen
 
 
 def is_iri_term(term: Any) -> bool:

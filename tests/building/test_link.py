@@ -649,9 +649,32 @@ def test_other_facts_say_little_against_the_name_of_one_item(
     assert found["Sofia Lind"].confidence == confidence
 
 
-def test_a_name_that_contains_that_of_an_item_is_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("class_", "confidence"), [("ObjectProperty", 0.776), ("FunctionalProperty", 0.48)]
+)
+def test_only_properties_of_one_value_at_a_time_contradict(
+    tmp_path: Path, class_: str, confidence: float
+) -> None:
+    (tmp_path / "loans.ttl").write_text(
+        f"""@prefix l: <https://loans.example.org/> .
+        @prefix owl: <http://www.w3.org/2002/07/owl#> .
+        @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+        l:lentTo a owl:{class_} ; rdfs:label "lent to" .
+        l:bell rdfs:label "Bressel Bell" ; l:lentTo l:halden . l:halden rdfs:label "Halden Hall" .
+        l:thule rdfs:label "Thule House" .""",
+        "utf-8",
+    )
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.ontologies.add(tmp_path / "loans.ttl")
+        kg.index([Source("Bressel Bell | lent to | Thule House", "", "a.txt")], extractor=Facts())
+        kg.import_graph(tmp_path / "loans.ttl", "rdf", name="loans")
+        found = {m.subject_label: m for m in kg.links.candidates("loans", min_confidence=0.4)}
+    assert found["Bressel Bell"].confidence == confidence
+
+
+def test_a_name_that_contains_another_is_none(tmp_path: Path) -> None:
     (tmp_path / "rail.ttl").write_text(RAIL, "utf-8")
-    text = "Press release of the Alm Valley Railway\nAlm Valey Line"
+    text = "Press release of the Alm Valley Railway\nAlm Valey Line\nNorthern Isen"
     with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
         kg.index([Source(text, "", "a.txt")], extractor=Facts())
         kg.import_graph(tmp_path / "rail.ttl", "rdf", name="rail")

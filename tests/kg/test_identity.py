@@ -23,6 +23,7 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.duplicates import SHORT_NAMES
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
+from tests.relation_paths.test_paths import TermsExtractor
 from tests.sample_graph import CapitalExtractor
 
 MINTER = Minter()
@@ -551,12 +552,43 @@ def test_short_names_are_those_of_one_longer_name(tmp_path: Path) -> None:
     assert "'orle works' is the only name" in found[frozenset(("Orle", "Orle Works"))]
 
 
+def test_full_names_after_a_title_and_initials_need_no_document_in_common(tmp_path: Path) -> None:
+    """Unless the initials fit several."""
+    texts = (
+        "Warden Bo Lind-Aske knows Ann.", "Bo Lind-Aske knows Ed.", "K. Ray-Voss knows Cy.",
+        "Kit Ray-Voss knows Al.", "J. Holm knows Ivo.", "Jan Holm knows Em.", "Jon Holm knows Ole.",
+    )  # fmt: skip
+    sources = [Source(text, "One", f"{number}.txt") for number, text in enumerate(texts)]
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index(sources, extractor=PeopleExtractor())
+        proposed = kg.decisions.propose_merges("short-names")
+    found = {match.comment: match.confidence for match in proposed}
+    assert found == {
+        "'warden bo lind aske' is the only name that has 'bo lind aske' at an end": 0.6,
+        "'kit ray voss' alone fits 'k ray voss'": 0.6,
+    }
+
+
+def test_short_names_with_other_dates_are_of_somebody_else(tmp_path: Path) -> None:
+    lives = (
+        "Ann Ek | died in | {} | deathDate 0.9 |\n\n"
+        "Ann Ek, engraver | died in | {} | deathDate 0.9 |"
+    )
+    for number, years in enumerate(((1821, 2009), (1821, 1821))):
+        with sarag_rdf.open(tmp_path / f"{number}", embedder=HashEmbedder(), endpoint=None) as kg:
+            source = Source(lives.format(*years), "lives", "lives.txt")
+            kg.index([source], extractor=TermsExtractor())
+            proposed = kg.decisions.propose_merges("short-names")
+            assert len(proposed) == number
+
+
 def short_names(names: Mapping[str, str]) -> set[tuple[str, str]]:
     """What the rule proposes for entities that one document describes."""
     features = EntityFeatures(names=dict(names))
     for entity in names:
         features.texts[entity].add("document")
-    context = cast("MergeContext", SimpleNamespace(features=features))
+    reader = SimpleNamespace(select_provenance_for=lambda *_: iter(()))
+    context = cast("MergeContext", SimpleNamespace(features=features, reader=reader))
     return {(match.subject, match.object) for match in SHORT_NAMES.propose(context)}
 
 

@@ -59,6 +59,16 @@ def test_a_name_that_leads_on_is_shown_in_its_sentence() -> None:
     )
 
 
+def test_a_linked_node_of_the_same_name_is_not_named_again() -> None:
+    retrieved = found("e:v")
+    first, second = retrieved.documents
+    link = Step(2, "e:v", "x:v", "p:s", 1.0, 1.0, 1.0, "same_as", "entity", "entity")
+    chain = (second.chain[0], link, replace(second.chain[1], origin="x:v"))
+    linked = replace(retrieved, documents=(first, replace(second, chain=chain)))
+    assert why(replace(linked, names={**NAMES, "x:v": "Vistula"})) == why(retrieved)
+    assert " -> Wisla" in why(replace(linked, names={**NAMES, "x:v": "Wisla"}))
+
+
 def test_a_shared_value_explains_nothing() -> None:
     retrieved = found("e:1816", "time")
     first, second = retrieved.documents

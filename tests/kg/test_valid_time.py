@@ -65,7 +65,7 @@ def test_a_search_returns_what_held(kg: sarag_rdf.KnowledgeGraph) -> None:
 
 
 def test_what_is_no_time_is_refused(kg: sarag_rdf.KnowledgeGraph) -> None:
-    for text in ("soon", "1925-13", "25", "1925-1-1"):
+    for text in ("soon", "1925-13", "25", "1925-1-1", "20222"):
         with pytest.raises(UsageError, match="is not a time"):
             kg.query(HEADS, at=text)
     with pytest.raises(UsageError, match="does not spread activation"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -366,6 +367,57 @@ def clubs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
         names = zip(CLUBS, ("a.txt", "b.txt", "c.txt"), strict=True)
         kg.index([Source(text, name, name) for text, name in names], extractor=TermsExtractor())
         yield kg
+
+
+BELLS = """
+    @prefix : <https://bells.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
+    @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :Bell a owl:Class ; rdfs:label "bell" . :Abbey a owl:Class ; rdfs:label "abbey" .
+    :Baron a owl:Class ; rdfs:label "baron" .
+    :ownedBy a owl:ObjectProperty ; rdfs:label "owned by" .
+    :ada a :Bell ; rdfs:label "Ada Bell" ; :ownedBy :thule . :thule a :Abbey ; rdfs:label "Thule" .
+    :bea a :Bell ; rdfs:label "Bea Bell" ; :ownedBy :moss . :moss a :Abbey ; rdfs:label "Moss" .
+    :cleo a :Bell ; rdfs:label "Cleo Bell" ; :ownedBy :ivo . :ivo a :Baron ; rdfs:label "Ivo" .
+    :dora a :Bell ; rdfs:label "Dora Bell" ; :ownedBy :ole . :ole rdfs:label "Ole" .
+"""
+
+
+@pytest.mark.parametrize(
+    ("bell", "kinds"), [("Ada", "abbeys"), ("Cleo", "things"), ("Dora", "things")]
+)
+def test_what_was_looked_up_has_the_kind_of_the_answers(
+    tmp_path: Path, bell: str, kinds: str
+) -> None:
+    (tmp_path / "bells.ttl").write_text(BELLS, "utf-8")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.import_graph(tmp_path / "bells.ttl", "rdf", name="bells")
+        answer = kg.ask(f"What is {bell} Bell owned by?")
+    assert answer.reasoning.startswith(f"the {kinds} that the bell is owned by ({bell} Bell)")
+
+
+RIVERS = (
+    "Asle | is long | 120 km | length 0.9 |\n\nBrenn | is long | 90 km | length 0.9 |\n\n"
+    "Corr | is long | 40 | length 0.9 |"
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "text", "reasoning"),
+    [
+        ("What is the length of Asle?", "120 km", ""),
+        ("Which is longer, Asle or Brenn?", "Asle", "Asle: 120 km; Brenn: 90 km; "),
+        ("What is the length of Corr?", "40", ""),
+        ("Which is longer, Asle or Corr?", "", ""),
+    ],
+)
+def test_numbers_have_the_units_of_documents(
+    tmp_path: Path, question: str, text: str, reasoning: str
+) -> None:
+    with sarag_rdf.open(tmp_path, embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.index([Source(RIVERS, "rivers", "rivers.txt")], extractor=TermsExtractor())
+        answer = kg.ask(question)
+        assert text_of(answer) == text
+        assert answer.reasoning.startswith(reasoning)
 
 
 def test_documents_of_both_things_are_quoted(clubs: KnowledgeGraph) -> None:

@@ -28,6 +28,7 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.base.vocab import XSD
 from sarag_rdf.cli.answers import show_retrieved
+from sarag_rdf.extraction.text_values import find_values
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
@@ -962,6 +963,8 @@ class TermsExtractor:
                 predicate, confidence = typed.split()
                 start, slash, end = map(_year, times.partition("/"))
                 value = _year(object_) if object_.isdigit() else None
+                if not value and object_[0].isdigit():
+                    value = find_values(object_)[0].value
                 names |= {subject} if value else {subject, object_}
                 relations.append(
                     Relation(

@@ -17,7 +17,7 @@ import resvg_py
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.sentences import printable_line
-from sarag_rdf.base.types import EntityType, Retrieved, Subgraph
+from sarag_rdf.base.types import EntityType, Retrieved, Seed, Subgraph
 from sarag_rdf.server.picture.drawing import (
     FONTS,
     activation_html,
@@ -26,6 +26,7 @@ from sarag_rdf.server.picture.drawing import (
 )
 from sarag_rdf.server.picture.flow import STATES, Flow, Place, _apart, flow_of
 from sarag_rdf.server.picture.lettering import text_width, wrap
+from sarag_rdf.server.picture.trace import trace_of
 from tests.server.chromium import DARK, Page, open_browser
 from tests.server.picture_sample import (
     DOCUMENTS,
@@ -55,6 +56,14 @@ def test_what_is_active_is_drawn_in_columns_from_the_seeds() -> None:
     assert set(seeds) == {"Marie Curie", "Polonium"}
     assert {"Warsaw", "Radium", "Pierre Curie"} <= set(first)
     assert "Vistula" in second
+
+
+def test_entities_of_one_name_say_where_they_are_from() -> None:
+    own, other = "https://example.org/kg/entity/bell", "https://bells.example/b1"
+    found = replace(empty(), seeds=tuple(Seed(iri, "", 1.0, name="Bell") for iri in (own, other)))
+    named = replace(found, names={own: "Bell", other: "Bell"})
+    names = [node.name for node in trace_of(named).nodes.values()]
+    assert names == ["Bell (example.org/kg/entity)", "Bell (bells.example)"]
 
 
 def test_an_entity_and_its_page_are_drawn_once() -> None:

@@ -385,6 +385,12 @@ def test_a_read_only_server_takes_no_writes(server: Running, kg: Path) -> None:
     assert quads_of(kg) == before
 
 
+def test_who_asks_for_json_gets_errors_in_json(server: Running) -> None:
+    got = server.ask("GET", "/nothing", Accept="application/json")
+    assert got.status == 404
+    assert "/docs" in got.json()["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("method", "path", "body", "headers", "status"),
     [

@@ -11,6 +11,7 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Query
 from sarag_rdf.plugins.relation_paths.factoid import dated, factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.path_answers import with_units
 from sarag_rdf.plugins.relation_paths.path_comparisons import compared
 from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, without_names
 from sarag_rdf.plugins.relation_paths.superlatives import extreme
@@ -32,7 +33,8 @@ def lookup(view: GraphView, query: Query) -> Found | None:
 
     A question that is not answered as it stands is read with the names that it nearly has.
     """
-    return _as_written(view, query) or _with_near_names(view, query)
+    found = _as_written(view, query) or _with_near_names(view, query)
+    return found and with_units(view, found)
 
 
 def _as_written(view: GraphView, query: Query) -> Found | None:

@@ -11,6 +11,7 @@ from math import prod
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
+from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.types import (
     Document,
     Evidence,
@@ -23,9 +24,13 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.base.vocab import text_of
 from sarag_rdf.base.words import saying
+from sarag_rdf.extraction.text_values import UNIT_IRIS
 from sarag_rdf.graph.valid_time import stated_times, timed
+from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.exclusive_values import exclusive_count, most_precise
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.path_model import THING, Hop
+from sarag_rdf.plugins.relation_paths.path_wording import spoken
 from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Topic, Triple, walks
 from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.view import GraphView
@@ -67,14 +72,14 @@ def looked_up(
     for answer, way in zip(answers, ways, strict=True):
         thing = search.identities.one(answer.iri) if answer.iri else answer.name
         certainty[thing] = max(certainty[thing], prod(each.confidence for each in way))
-    texts = defaultdict[str, list[str]](list)
+    made = defaultdict[str, list[Stated]](list)
     for statement in dict.fromkeys(chain.from_iterable(ways)):
-        texts[statement.document].append(statement.text)
+        made[statement.document].append(statement)
     ranked_documents = (ranked for ranked in retrieved.documents if ranked.entity)
     reached = [ranked.document for ranked in ranked_documents if ranked.document.text]
-    pages = [document for document in reached if document.iri in on_path.union(texts)]
+    pages = [document for document in reached if document.iri in on_path.union(made)]
     excerpts = {
-        f"D{number}": _stating(page, texts[page.iri])
+        f"D{number}": _stating(view, page, made[page.iri])
         for number, page in enumerate(pages or reached, start=1)
     }
     section = Section("", excerpts, ())
@@ -84,10 +89,25 @@ def looked_up(
     probability = best.probability * min(certainty.values())
     return Found(
         _names(search, answers),
-        f"{best.text} ({best.topic_name}){problem}{_statements(view, excerpts, ways)}",
+        f"{_text(search, best)} ({best.topic_name}){problem}{_statements(view, excerpts, ways)}",
         round(probability / several, 4),
         Evidence(retrieved, measured((section,) if excerpts else (), name)),
     )
+
+
+def _text(search: PathSearch, path: RelationPath) -> str:
+    """A path in words, with what its answers are where that is not the usual kind of thing."""
+    schema, hops = search.index.schema, [Hop(*hop) for hop in path.hops]
+    things = {answer.iri for answer in path.answers if answer.iri}
+    kinds, usual = kinds_of(search, things), schema.kinds.get(hops[-1].end, THING)
+    declared = search.in_use.ontology.properties.get(hops[-1].predicate)
+    has_end = declared and (declared.domains if hops[-1].is_inverse else declared.ranges)
+    unknown = {usual} if has_end else set()  # an answer without a class is what the ontology says
+    several = [kinds.get(thing, unknown) for thing in things]
+    if all(usual in own for own in several):
+        return path.text
+    end = min(set.intersection(*several) & {*schema.kinds.values()}, default=THING)
+    return spoken(search.model, schema, search.in_use.ontology, hops, end=end)
 
 
 def _without_times(
@@ -108,11 +128,17 @@ def _without_times(
     return f"; nothing says when, for {', '.join([*undated][:_MOST_UNDATED])}{more}"
 
 
-def _stating(document: Document, statements: Sequence[str]) -> Excerpt:
-    """The sentence with the most words of each statement; all of a document that makes none."""
+def _stating(view: GraphView, document: Document, statements: Sequence[Stated]) -> Excerpt:
+    """The sentence that says most of each statement; all of a document that makes none."""
     if not statements:
         return Excerpt.whole(document)
-    best = {saying(document.text, statement, document.language) for statement in statements}
+    relationships = (each.relationship for each in statements)
+    rows = view.reader.select_provenance_for("relationship-phrases", relationships)
+    phrases = {text_of(relationship): text_of(phrase) for relationship, phrase in rows}
+    best = {
+        saying(document.text, each.text, phrases[each.relationship], document.language)
+        for each in statements
+    }
     return Excerpt(document, tuple(sorted(best)))
 
 
@@ -182,19 +208,45 @@ def joined(query: Query, several: Sequence[Found], names: Sequence[str], lead: s
     return Found(names, "; ".join((lead, *meanings)), probability, Evidence(retrieved, context))
 
 
-def stated_units(view: GraphView, paths: Iterable[RelationPath]) -> frozenset[str]:
-    """The units in which documents state the dates and numbers at the ends of paths."""
+def stated_units(view: GraphView, paths: Iterable[RelationPath]) -> dict[str, set[str]]:
+    """Dates and numbers at the ends of paths -> the units in which documents state them."""
     if not view.reader.extracted.parts:
-        return frozenset()
+        return {}
     stated = {
         (path.hops[-1][0], answer.name): [path.topic, *answer.nodes][-1]
         for path in paths
         for answer in path.answers
     }
     entities = view.derived(Identities).every(stated.values())
-    rows = view.reader.select_provenance_for("typed-statements", entities)
-    return frozenset(
-        text_of(unit) if unit else ""
-        for _, _, property_, object_, unit, *_ in rows
-        if (property_.value, text_of(object_)) in stated
-    )
+    units = defaultdict[str, set[str]](set)
+    for row in view.reader.select_provenance_for("typed-statements", entities):
+        _, _, property_, object_, unit, *_ = row
+        if (property_.value, value := text_of(object_)) in stated:
+            units[value].add(text_of(unit) if unit else "")
+    return units
+
+
+def with_units(view: GraphView, found: Found) -> Found:
+    """Numbers that were found with the unit in which documents state each, if that is one."""
+    units = stated_units(view, found.evidence.retrieved.paths)
+    return replace(found, names=tuple(with_unit(name, units) for name in found.names))
+
+
+def with_unit(value: str, units: Mapping[str, set[str]]) -> str:
+    """A date or number with the unit in which it is stated, if that is one."""
+    own = units.get(value, set()) - {""}
+    return _measure(value, own.pop()) if len(own) == 1 else value
+
+
+def _measure(value: str, unit: str) -> str:
+    """A number with a unit, which is that of an IRI.
+
+    >>> units = "http://qudt.org/vocab/unit/"
+    >>> [_measure("3", f"{units}{name}") for name in ("CentiM", "YR", "PERCENT")]
+    ['3 cm', '3 years', '3%']
+    """
+    names = (name for name, iri in UNIT_IRIS.items() if iri == unit)
+    name = next(names, local_name(unit))
+    several = f"{name}s"
+    name = several if value != "1" and UNIT_IRIS.get(several) == unit else name
+    return f"{value}%" if name == "%" else f"{value} {name}"

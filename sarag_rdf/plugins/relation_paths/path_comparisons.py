@@ -18,7 +18,7 @@ from sarag_rdf.plugins.relation_paths.compared_attributes import Criterion, crit
 from sarag_rdf.plugins.relation_paths.exclusive_values import single_properties
 from sarag_rdf.plugins.relation_paths.factoid import factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
-from sarag_rdf.plugins.relation_paths.path_answers import joined, stated_units
+from sarag_rdf.plugins.relation_paths.path_answers import joined, stated_units, with_units
 from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.paths import PathSearch
 from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
@@ -209,10 +209,10 @@ def _answer(view: GraphView, query: Query, comparison: _Comparison) -> Found | N
     if len(verdicts) != 1 or "" in verdicts:
         return None
     [(verdict, sides)] = verdicts.items()
-    one, other = comparison.things
     if comparison.is_truth:
-        verdict = "yes" if verdict == one else "no"
-    lead = f"{one}: {sides.one.text}; {other}: {sides.other.text}"
+        verdict = "yes" if verdict == comparison.things[0] else "no"
+    values = (with_units(view, side).text for side in sides)
+    lead = "; ".join(map("{}: {}".format, comparison.things, values))
     return joined(query, sides, (verdict,), lead)
 
 
@@ -248,7 +248,8 @@ def _verdict(view: GraphView, comparison: _Comparison, sides: _Sides, question: 
 
 
 def _units(view: GraphView, found: Found) -> frozenset[str]:
-    return stated_units(view, found.evidence.retrieved.paths)
+    units = stated_units(view, found.evidence.retrieved.paths)
+    return frozenset[str]().union(*units.values())
 
 
 def _years(found: Found) -> set[str]:

@@ -17,7 +17,7 @@ from sarag_rdf.plugins.relation_paths.compared_attributes import Criterion, crit
 from sarag_rdf.plugins.relation_paths.exclusive_values import holding
 from sarag_rdf.plugins.relation_paths.factoid import factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
-from sarag_rdf.plugins.relation_paths.path_answers import looked_up, stated_units
+from sarag_rdf.plugins.relation_paths.path_answers import looked_up, stated_units, with_unit
 from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, searches
 from sarag_rdf.plugins.relation_paths.path_model import Hop, packaged_model, plural
 from sarag_rdf.plugins.relation_paths.path_wording import is_participle, spoken, verb_of
@@ -225,9 +225,13 @@ def _best(
             continue
         first = [_spoken(search, path, instances.kind) for path, _ in valued[:_NAMED]]
         found = looked_up(search, query, [search.topic(first[0].topic)], first, stated, (), "paths")
-        is_sure = len({stated_units(view, [path]) for path, _ in valued}) == 1
+        units = [stated_units(view, [path]) for path, _ in valued]
+        is_sure = len({frozenset[str]().union(*each.values()) for each in units}) == 1
         extremes = [names[iri] for iri in _extremes(valued)] if is_sure else []
-        values = ", ".join(f"{names[path.topic]} {path.answers[0].name}" for path in first)
+        values = ", ".join(
+            f"{names[path.topic]} {with_unit(path.answers[0].name, of)}"
+            for path, of in zip(first, units, strict=False)
+        )
         more = ", ..." if len(valued) > _NAMED else ""
         lead = f"{instances.note}{_lead(search, first[0], len(valued), instances)}"
         share = instances.share * len(valued) / len(names)

@@ -6,10 +6,12 @@ The picture and the explorer's frames are made of it. A chain is the steps from 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.types import (
     VALUE_TYPES,
     ActivatedEntity,
@@ -153,6 +155,10 @@ def trace_of(retrieved: Retrieved) -> Trace:
         start = node(seed.node, "document" if is_document else "entity")
         start.is_seed, start.depth = True, 0
         start.reach(0, seed.activation)
+    counts = Counter(each.name for each in nodes.values() if each.kind == "entity")
+    for each in nodes.values():
+        if each.kind == "entity" and each.name and counts[each.name] > 1:  # of several graphs
+            each.name += f" ({namespace(each.iri).partition('//')[2].rstrip('/#')})"
     passed = {edge.relationship for edge in edges.values()}
     for link in sorted(retrieved.subgraph.links, key=lambda k: (-k.weight, k.relationship)):
         key = link.subject, link.object, link.relationship
