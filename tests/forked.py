@@ -38,7 +38,7 @@ _IMPORTED = (
     "sarag_rdf.cli.server_commands",
     "sarag_rdf.server.http_server",
     "sarag_rdf.plugins.openie",
-    "sarag_rdf.kg.fsck",
+    "sarag_rdf.plugins.fsck",
     "sarag_rdf.building.graph_import",
     "sarag_rdf.kg.graph",
     "sarag_rdf.kg.schemas",

@@ -1,16 +1,15 @@
-"""``sarag validate`` and ``fsck``: whether a graph conforms and is in order."""
+"""``sarag validate``: whether a graph conforms to shapes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.output import counted, emit, note, progress_bars
+from sarag_rdf.cli.output import counted, emit
 from sarag_rdf.graph.store.shacl import ENGINES
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 _LISTED = 50
 """Violations that are printed."""
-_COUNTED = ("sources", "documents", "entities", "relationships", "quads")
 
 
 @click.command(epilog="Example:  sarag validate --kg kg")
@@ -82,32 +80,3 @@ def listed(violations: Sequence[object]) -> Iterator[str]:
     yield from map(str, violations[:_LISTED])
     if len(violations) > _LISTED:
         yield f"... and {len(violations) - _LISTED} more (--json shows all)"
-
-
-@click.command(epilog="Example:  sarag fsck --kg kg --repair")
-@flags.write_options
-@flags.embedding_options
-@flags.json_option
-@flags.switch("--repair", "Rebuild derived data; evidence is never deleted.")
-@flags.switch("--deep", "First read all files of the graph, and compare their checksums.")
-def fsck(**options: Any) -> int:
-    """Check the consistency of a graph: shapes, orphans, derived data, revision, caches.
-
-    Prints each finding with its remedy. Exit code 1 if any findings remain. If --deep finds that
-    files are damaged, nothing else is checked or repaired.
-    """
-    with flags.open_graph(options) as kg, progress_bars() as progress:
-        report = kg.fsck(repair=options["repair"], deep=options["deep"], progress=progress)
-    if not options["as_json"]:
-        for text in report.notes:
-            note(f"note: {text}")
-    counts = ", ".join(f"{report.counts.get(name)} {name}" for name in _COUNTED)
-    state = f"inconsistent: {counted(len(report.findings), 'finding')}"
-    return emit(
-        options,
-        {"in_order": report.in_order, **asdict(report)},
-        *(f"repaired: {done}" for done in report.repaired),
-        *listed(report.findings),
-        f"{options['kg']}: {state if report.findings else f'consistent: {counts}'}",
-        failed=bool(report.findings),
-    )

@@ -41,7 +41,6 @@ _COMMANDS = {
     "token": ("server_commands", "make a token for a server"),
     "trust": ("settings_files", "let the settings file of a folder set everything"),
     "validate": ("check_commands", "validate the graph against its SHACL shapes"),
-    "fsck": ("check_commands", "check the consistency of a graph, and repair it"),
     "stats": ("query_commands", "print counts of the graph's contents"),
 }
 """Name -> module, and what the command does."""

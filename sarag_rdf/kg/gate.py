@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pyoxigraph as ox
@@ -27,8 +28,9 @@ from pyoxigraph import Quad
 from sarag_rdf.base.errors import InputError, SaragError, UsageError, one_line
 from sarag_rdf.base.files import read_bytes
 from sarag_rdf.base.ports import Progress, silent
+from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.sandbox import EndedError
-from sarag_rdf.base.vocab import iri, iri_or_literal
+from sarag_rdf.base.vocab import RDFS, iri, iri_or_literal
 from sarag_rdf.building.commit import Writer
 from sarag_rdf.building.decision_records import Decision
 from sarag_rdf.building.evidence_quarantine import (
@@ -42,12 +44,14 @@ from sarag_rdf.building.evidence_quarantine import (
 )
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, today
+from sarag_rdf.graph.parts import graph_names
 from sarag_rdf.graph.store.shacl import (
     ShaclEngine,
     Shapes,
     ValidationReport,
     Violation,
     parse_shapes,
+    read_shapes,
     validate,
 )
 from sarag_rdf.graph.stored_ontologies import ontology_triples
@@ -240,3 +244,22 @@ def retry(reader: GraphReader, sources: Iterable[str]) -> RetryResult:
     elif quarantine:
         writer.release(replaced, quarantine)
     return RetryResult(tuple(admitted), tuple(rejected))
+
+
+def validate_own(reader: GraphReader, engine: ShaclEngine | None = None) -> ValidationReport:
+    """Validate the union of all graphs except imported graphs, ontologies and quarantine.
+
+    `engine` as in `sarag_rdf.graph.store.shacl.validate`, and the same errors.
+    """
+    minter, excluded = reader.minter, ("imported", "ontologies", "quarantine")
+    graphs = (g for g in graph_names(reader.store, minter.graphs) if g.startswith(minter.graphs))
+    own = [graph for graph in graphs if minter.kind_of(graph) not in excluded]
+    quads = (quad for graph in own for quad in reader.store.quads(graph))
+    return validate(read_shapes("shapes.ttl"), quads, _subclass_axioms(), engine)
+
+
+@cache
+def _subclass_axioms() -> tuple[ox.Triple, ...]:
+    """The subclasses in the ontology."""
+    quads = ox.parse(path=ontology_path("sarag.ttl"), format=ox.RdfFormat.TURTLE)
+    return tuple(quad.triple for quad in quads if quad.predicate == RDFS.subClassOf)

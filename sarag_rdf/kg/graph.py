@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport
     from sarag_rdf.kg.deciding import Decisions
-    from sarag_rdf.kg.fsck import FsckReport
     from sarag_rdf.kg.gate import Quarantine
     from sarag_rdf.kg.linking import Links
     from sarag_rdf.kg.queries import QueryExplanation
@@ -649,28 +648,12 @@ class KnowledgeGraph:
         With `shapes`, Turtle files, validate the traversed graph against these instead. `engine` is
         ``shacl``, the default where it is installed, or ``pyshacl``.
         """
-        from sarag_rdf.kg.fsck import validate
-        from sarag_rdf.kg.gate import read_shapes_files, validate_statements
+        from sarag_rdf.kg.gate import read_shapes_files, validate_own, validate_statements
 
         with self.session.read() as snapshot:
             if shapes:
                 return validate_statements(snapshot.own, read_shapes_files(shapes), engine)
-            return validate(snapshot.own, engine)
-
-    def fsck(
-        self, *, repair: bool = False, deep: bool = False, progress: Progress = silent
-    ) -> FsckReport:
-        """Check shapes, orphans, derived data and caches; `repair` rebuilds derived data.
-
-        Evidence and links are never deleted: the report lists what cannot be repaired, with a
-        remedy for each. With `deep`, all files of the graph are read first.
-        """
-        from sarag_rdf.kg import fsck
-
-        if deep and (found := fsck.check_deeply(self.session, progress)):
-            return fsck.FsckReport(found)
-        run = fsck.repair if repair else fsck.check
-        return run(self.session, progress)
+            return validate_own(snapshot.own, engine)
 
     def stats(self) -> dict[str, int]:
         """Counts of sources, documents, entities, relationships and quads."""

@@ -19,6 +19,7 @@ from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.plugins.backup import backups
 from sarag_rdf.plugins.backup.backups import MANIFEST, Backup, backups_in, locked, read_backup
 from sarag_rdf.plugins.backup.copying import back_up, chosen_backup, restore
+from sarag_rdf.plugins.fsck import fsck
 from tests.command import Sarag
 from tests.faults.readers import opened, source
 from tests.sample_graph import CapitalExtractor
@@ -80,12 +81,12 @@ def test_a_restored_graph_is_that_of_its_revision(kg: Path, to: Path, tmp_path: 
         assert exported(folder) == want
         with opened(folder) as restored:
             assert restored.meta().revision == backup.revision
-            assert restored.fsck(deep=True).in_order
+            assert fsck(restored, deep=True).in_order
     assert found(tmp_path / "restored0") == answer
     index(tmp_path / "restored0", *range(4, 9), version=1)
     with opened(tmp_path / "restored0") as restored:
         assert restored.stats()["sources"] == 9
-        assert restored.fsck(deep=True).in_order
+        assert fsck(restored, deep=True).in_order
 
 
 def test_the_same_revision_is_not_copied_again(kg: Path, to: Path) -> None:

@@ -15,6 +15,7 @@ from pyoxigraph import NamedNode, Quad
 from sarag_rdf.base.errors import NotAGraphError
 from sarag_rdf.plugins.backup import storage_check
 from sarag_rdf.plugins.backup.storage_check import STORAGE, read_all
+from sarag_rdf.plugins.fsck import fsck
 from tests.command import Sarag
 from tests.faults.damage import KINDS, make, quads, trials
 from tests.faults.readers import opened
@@ -33,7 +34,7 @@ def clean(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_graph_in_order(clean: Path) -> None:
     with opened(clean) as kg:
-        assert kg.fsck(deep=True).in_order
+        assert fsck(kg, deep=True).in_order
     assert {*read_all(clean / "store")} <= {""}
 
 
@@ -76,7 +77,7 @@ def test_what_is_damaged_is_named_with_a_remedy(clean: Path, tmp_path: Path, sar
 
 def test_no_graph_is_no_finding(tmp_path: Path) -> None:
     with opened(tmp_path / "none") as kg, pytest.raises(NotAGraphError):
-        kg.fsck(deep=True)
+        fsck(kg, deep=True)
 
 
 def test_orders_with_other_quads_are_found(clean: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,8 +121,8 @@ def test_a_crash_is_a_finding(
     monkeypatch.setattr(storage_check, "read_all", reading)
     monkeypatch.setattr(storage_check, "SECONDS", 5.0)
     with opened(clean) as kg:
-        report = kg.fsck(deep=True)
-        assert kg.fsck().in_order
+        report = fsck(kg, deep=True)
+        assert fsck(kg).in_order
     (finding,) = report.findings
     assert finding.check == STORAGE
     assert words in finding.message

@@ -25,6 +25,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import NO_MAPPING, Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests import servers
 from tests.command import Sarag
@@ -215,7 +216,7 @@ def test_links_follow_a_merge_and_come_back_with_its_undoing(
     kg.links.accept(kg.links.candidates("places"))
     before = [q for q in quads_of(folder) if graph_of(q) == MINTER.links_graph]
     kg.decisions.merge("Ulm", "Danube")
-    assert kg.fsck().in_order
+    assert fsck(kg).in_order
     assert kg.validate().conforms
     moved = (entity("ulm"), EXACT, T + "danube")
     assert moved in links(folder)
@@ -236,7 +237,7 @@ def test_equal_links_of_merged_entities_are_one_until_the_merge_is_undone(
     assert len(both) == 2
     kg.decisions.merge("Ulm", "Danube")
     assert links(folder) == {(entity("ulm"), EXACT, T + "danube")}
-    assert kg.fsck().in_order
+    assert fsck(kg).in_order
     assert kg.validate().conforms
     kg.decisions.undo("Danube")
     assert links(folder) == both

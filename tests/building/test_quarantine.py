@@ -28,8 +28,7 @@ from sarag_rdf.building.plan import Request, plan
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.shacl import parse_shapes
-from sarag_rdf.kg.fsck import validate
-from sarag_rdf.kg.gate import retry
+from sarag_rdf.kg.gate import retry, validate_own
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.openie import OpenIEExtractor
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -460,7 +459,7 @@ def test_whatever_an_extractor_gives_the_graph_conforms(found: list[Extraction])
     assert report.added + len(report.problems) == 3
     assert report.quarantined == len(read_quarantine(reader)) <= len(report.problems)
     assert all(str(problem).isprintable() for problem in report.problems)
-    checked = validate(reader)
+    checked = validate_own(reader)
     assert checked.conforms, checked.violations
     again = plan(reader, Request.of(sources), Anything.method)
     assert len(again.todo) == len(report.problems) - report.quarantined

@@ -17,6 +17,7 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.models.caches import CachedLLM
 from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.models.openai_llm import OpenAILLM
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.plugins.llm.extractor import LLMExtractor
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import FaultServer, Play, data, failure, hang, playing, raw, relay, reset
@@ -114,7 +115,7 @@ def test_no_reply_is_paid_for_twice(tmp_path: Path, fault: str, sound: int) -> N
         assert (flow.answered, 1 <= flow.failed <= 2) == (sound, True)
         with sarag_rdf.open(tmp_path / "a" / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
             assert kg.stats()["sources"] == sound // 2  # what was done is kept
-            assert kg.fsck().in_order
+            assert fsck(kg).in_order
         flow.mended = True
         assert index(tmp_path / "a", server.base_url) == len(SOURCES) - sound // 2
         assert flow.answered == CALLS

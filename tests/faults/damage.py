@@ -17,6 +17,7 @@ from pathlib import Path
 import sarag_rdf
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.faults.readers import opened, source
 from tests.sample_graph import CapitalExtractor
@@ -99,7 +100,7 @@ def is_found(folder: Path) -> bool:
     """Whether ``fsck --deep`` fails, or finds something; a crash is raised."""
     try:
         with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-            return not kg.fsck(deep=True).in_order
+            return not fsck(kg, deep=True).in_order
     except SaragError:
         return True
 

@@ -24,6 +24,7 @@ from pathlib import Path
 
 from sarag_rdf.base.errors import NotAGraphError
 from sarag_rdf.plugins.backup.backups import Backup, backups_in
+from sarag_rdf.plugins.fsck import fsck
 from tests.command import ROOT, environment
 from tests.faults.killing import Aim, Ended, run
 from tests.faults.readers import opened, source
@@ -140,7 +141,7 @@ class Drill:
         if chance.random() < 0.2:  # it takes most of the time
             change(target, number)  # the next indexing goes on
             with opened(target) as kg:
-                findings = kg.fsck(deep=True).findings
+                findings = fsck(kg, deep=True).findings
             _expect(not findings, f"{findings}")
 
     def _export_of(self, backup: Backup) -> bytes:
@@ -152,7 +153,7 @@ class Drill:
             with opened(scratch) as kg:
                 _expect(kg.meta().revision == backup.revision, "another revision")
                 counts = kg.stats()
-                _expect(not kg.fsck(deep=True).findings, "the restored graph is not in order")
+                _expect(not fsck(kg, deep=True).findings, "the restored graph is not in order")
             _expect(counts["documents"] == 2 * counts["sources"], f"half a source: {counts}")
         return self.exports[backup.name]
 
@@ -232,7 +233,7 @@ def soak(kills: int, seed: int) -> Mapping[str, int]:
                     number += 1
             print(f"{number} trials, {dict(drill.kills)} killed", flush=True)
         with opened(drill.kg) as kg:
-            _expect(not kg.fsck(deep=True).findings, "the graph is not in order")
+            _expect(not fsck(kg, deep=True).findings, "the graph is not in order")
         return {**drill.kills, "after the end": drill.late}
 
 

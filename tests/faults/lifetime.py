@@ -27,6 +27,7 @@ from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.sandbox import process_memory
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.plugins.backup.backups import backups_in
+from sarag_rdf.plugins.fsck import fsck
 from tests.fault_server import FaultServer, data, playing
 from tests.faults.corpus import openie_corpus
 from tests.faults.killing import Aim, run
@@ -165,7 +166,7 @@ class Life:
         from tests.faults.soak import graphs_of
 
         with opened(self.kg, self.env) as kg:
-            findings = kg.fsck(deep=True).findings
+            findings = fsck(kg, deep=True).findings
             assert not findings, findings
         backups, problems = backups_in(self.work / "backups")
         assert not problems
@@ -230,7 +231,7 @@ class Life:
         self._back_up()
         self._sarag("restore", "backups", "--kg", "other", "--replace")
         with opened(self.work / "other", self.env) as kg:
-            assert kg.fsck(deep=True).in_order
+            assert fsck(kg, deep=True).in_order
 
     def _restore_here(self) -> None:
         """In place of the graph that the server reads."""

@@ -24,6 +24,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import SaragError, StoreLockedError, UsageError
 from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT, environment
 from tests.sample_graph import CapitalExtractor
@@ -86,7 +87,7 @@ def _plan(kg: KnowledgeGraph) -> None:
 
 
 def _fsck(kg: KnowledgeGraph) -> None:
-    findings = kg.fsck().findings
+    findings = fsck(kg).findings
     assert not findings, findings
 
 

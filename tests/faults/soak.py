@@ -25,9 +25,9 @@ from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.vocab import RDF, SARAG, iri
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.fsck import Finding
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.results import retrieved_to_dict
+from sarag_rdf.plugins.fsck import Finding, fsck
 from tests.fault_server import playing
 from tests.faults.killing import Aim, Ended, run
 from tests.faults.lifetime import live
@@ -211,7 +211,7 @@ class Soak:
     def _fsck(self, folder: Path) -> Sequence[Finding]:
         """What ``sarag fsck`` finds: shapes, orphans, what is derived, caches."""
         with opened(folder, self.env) as kg:
-            return kg.fsck().findings
+            return fsck(kg).findings
 
     def _complete(self, known: Undisturbed, work: Path) -> None:
         """The next run makes the graph what it is undisturbed, and so is what is found in it."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from sarag_rdf.plugins.backup.backups import backups_in
+from sarag_rdf.plugins.fsck import fsck
 from tests.faults.damage import KINDS, damage
 from tests.faults.drill import change, exported, soak
 from tests.faults.places import resized, small_disk
@@ -55,7 +56,7 @@ def test_drill(tmp_path: Path, seed: int) -> None:
         assert run_forked("fsck", "--deep", cwd=tmp_path).code == 0
     change(kg, 3)
     with opened(kg) as graph:
-        assert graph.fsck(deep=True).in_order
+        assert fsck(graph, deep=True).in_order
     done = run_forked("backup", "--to", "backups", cwd=tmp_path)
     assert done.code == 0, done
     assert [*backups_in(tmp_path / "backups")[0]][-1].number == 3

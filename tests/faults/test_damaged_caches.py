@@ -15,6 +15,7 @@ import sarag_rdf
 from sarag_rdf.graph.vectors import vector_store
 from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.models.caches import SqliteCache, fault_of
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.faults.parallel import source
 from tests.sample_graph import CapitalExtractor
@@ -137,9 +138,9 @@ def test_a_damaged_entry_is_reported_and_repaired(
                 assert caplog.text.count("is damaged") == 1
                 assert str(path) in caplog.text
             else:
-                assert "document: cannot be read" in str(kg.fsck())
-                assert kg.fsck(repair=True).in_order
-            assert kg.fsck().in_order
+                assert "document: cannot be read" in str(fsck(kg))
+                assert fsck(kg, repair=True).in_order
+            assert fsck(kg).in_order
         assert path.is_file()
         shutil.rmtree(folder)
 
@@ -170,7 +171,7 @@ def test_a_forged_entry_deletes_nothing(
     path.write_bytes(vector_store._head_line({**head, "table": {**head["table"], **said}}) + rest)
     assert found(folder) == found(clean)
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-        assert kg.fsck(repair=True).in_order
+        assert fsck(kg, repair=True).in_order
     assert (tmp_path / "precious" / "file").is_file()
     assert (folder / "store" / "CURRENT").is_file()
 
@@ -184,9 +185,9 @@ def test_a_file_where_a_folder_of_caches_belongs(clean: Path, tmp_path: Path, na
     want = found(clean)
     assert found(folder) == want
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-        [finding] = kg.fsck().findings
+        [finding] = fsck(kg).findings
         assert "is not a folder" in str(finding)
-        assert kg.fsck(repair=True).in_order
+        assert fsck(kg, repair=True).in_order
     assert (folder / "cache" / "vectors").is_dir()
     assert (folder / f"{name}.damaged-1").read_text("utf-8") == "in the way"
     assert found(folder) == want
@@ -199,9 +200,9 @@ def test_a_folder_where_a_database_belongs(clean: Path, tmp_path: Path) -> None:
     path.unlink()
     path.mkdir()
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-        [finding] = kg.fsck().findings
+        [finding] = fsck(kg).findings
         assert "is not a file" in str(finding)
-        assert kg.fsck(repair=True).in_order
+        assert fsck(kg, repair=True).in_order
 
 
 def test_no_byte_of_a_table_gives_another_value(tmp_path: Path) -> None:

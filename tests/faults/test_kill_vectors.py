@@ -14,6 +14,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import VectorStoreError
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.registry import options_of
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.plugins.vector_engines.choices import EngineChoice
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import environment
@@ -86,7 +87,7 @@ def test_what_a_kill_leaves_is_repaired_by_the_next_run(
         with opened(folder, vectors) as kg:
             repair(kg)
             assert found(kg) == expected[documents]
-            assert kg.fsck().in_order
+            assert fsck(kg).in_order
             assert len(choice.engine.collections()) == 2, "nothing is left behind"
             for name in choice.engine.collections():
                 assert choice.engine.marked(name)

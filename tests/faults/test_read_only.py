@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import sarag_rdf
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Result, environment
 from tests.fault_server import FaultServer, playing
@@ -86,7 +87,7 @@ def test_caches_that_may_not_be_entered(caplog: pytest.LogCaptureFixture) -> Non
             updated = kg.update(source(3), extractor=CapitalExtractor()).updated
             gone = kg.delete(source(6).key)
             found = [ranked.document for ranked in kg.search("Whom did Ada meet?").documents]
-            assert kg.fsck().in_order
+            assert fsck(kg).in_order
             return [added, updated, gone, found]
 
     with tempfile.TemporaryDirectory() as base:

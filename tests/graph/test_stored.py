@@ -20,6 +20,7 @@ from sarag_rdf.graph.metadata import read_meta
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.vectors.graph_vectors import index_key
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.plugins.llm.extractor import LLMExtractor
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.graph.museum import EX, MUSEUM
@@ -169,7 +170,7 @@ def test_a_new_graph_may_begin_with_an_ontology(tmp_path: Path, museum: Path) ->
         assert kg.ontologies.schema() == common_schema()
         assert kg.ontologies.add(museum).sources == 0
         assert kg.meta().embedding_model == ""
-        assert kg.fsck().in_order
+        assert fsck(kg).in_order
         kg.index(SOURCES, extractor=CapitalExtractor())
         assert kg.meta().embedding_model == HashEmbedder().name
         assert [o.name for o in kg.ontologies.list()] == ["museum"]
@@ -201,7 +202,7 @@ def test_nothing_that_is_searched_changes(kg: KnowledgeGraph, museum: Path, fold
     changed = {name for name, count in kg.stats().items() if count != stats[name]}
     assert changed == {"named graphs", "quads"}
     assert kg.validate().conforms
-    report = kg.fsck()
+    report = fsck(kg)
     assert (report.findings, report.notes) == ((), ())
     assert (folder / "cache").is_dir()
 
@@ -228,7 +229,7 @@ def test_an_export_has_the_ontology_and_restores_it(
         copy.restore(path)
         assert copy.ontologies.list() == kg.ontologies.list()
         assert copy.ontologies.schema().digest == kg.ontologies.schema().digest
-        assert copy.fsck().in_order
+        assert fsck(copy).in_order
 
 
 def test_an_export_without_the_ontology_restores_without_it(
@@ -241,7 +242,7 @@ def test_an_export_without_the_ontology_restores_without_it(
     with sarag_rdf.open(tmp_path / "copy", embedder=HashEmbedder(), endpoint=None) as copy:
         copy.restore(path)
         assert copy.ontologies.list() == ()
-        assert copy.fsck().in_order
+        assert fsck(copy).in_order
 
 
 def test_fsck_finds_what_is_missing(kg: KnowledgeGraph, museum: Path) -> None:
@@ -251,7 +252,7 @@ def test_fsck_finds_what_is_missing(kg: KnowledgeGraph, museum: Path) -> None:
         extra = ox.Quad(node, node, node, ox.NamedNode(f"{GRAPH}-2"))
         quads = tuple(reader.store.quads(GRAPH))
         reader.store.apply(Change(delete=quads, insert=(extra,)))
-    found = {str(finding) for finding in kg.fsck().findings}
+    found = {str(finding) for finding in fsck(kg).findings}
     assert any("the triples of 'museum' are missing (do: sarag ontology remove" in f for f in found)
     assert any(f"<{GRAPH}-2> is not a known ontology" in f for f in found)
 
@@ -290,5 +291,5 @@ def test_the_vocabulary_of_this_project_can_be_an_ontology(kg: KnowledgeGraph) -
         "CONSTRUCT { ?s ?p ?o } { ?s a <https://w3id.org/sarag/ontology#Entity> ; ?p ?o }"
     )
     assert isinstance(result, Triples)
-    assert kg.fsck().in_order
+    assert fsck(kg).in_order
     assert kg.validate().conforms

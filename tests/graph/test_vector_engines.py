@@ -23,6 +23,7 @@ from sarag_rdf.graph.vectors import search_indexes
 from sarag_rdf.graph.vectors.vector_store import FolderVectors, VectorStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.vectors import ChooseVectors
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.plugins.vector_engines.choices import EngineChoice
 from sarag_rdf.plugins.vector_engines.engine import EngineVectors, VectorEngine
 from sarag_rdf.plugins.vector_engines.milvus import MilvusEngine
@@ -123,7 +124,7 @@ def test_a_graph_is_searched_alike_with_every_engine(
                 alike(expected, searched(kg, asked, question))
                 names = set(choice.engine.collections())
                 assert names == collections.setdefault(choice, names), "changed in place"
-        assert all(kg.fsck().in_order for kg in there)
+        assert all(fsck(kg).in_order for kg in there)
         for choice, names in collections.items():
             [mine] = {name[: len("sarag-") + 16] for name in names}
             kinds = {name.rpartition("-")[0] for name in names}
@@ -181,16 +182,16 @@ def test_collections_that_are_lost_are_made_anew(choice: EngineChoice, tmp_path:
             kg.search("Ulm")
         assert "\n" not in str(told.value)
         kg.reload()
-        assert not kg.fsck().in_order
+        assert not fsck(kg).in_order
         alike(whole, searched(kg))
-        assert kg.fsck().in_order
+        assert fsck(kg).in_order
         assert len(engine.collections()) == len(before)
         assert not set(engine.collections()) & set(before)
         for name in engine.collections():
             engine.drop(name)
-        assert not kg.fsck().in_order
-        kg.fsck(repair=True)
-        assert kg.fsck().in_order
+        assert not fsck(kg).in_order
+        fsck(kg, repair=True)
+        assert fsck(kg).in_order
         alike(whole, searched(kg))
 
 

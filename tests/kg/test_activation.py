@@ -22,6 +22,7 @@ from sarag_rdf.graph.store.shacl import read_shapes, validate
 from sarag_rdf.kg import vectors
 from sarag_rdf.kg.activation_export import activation_trig
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.plugins.papers import PROMPTS
 from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
@@ -213,7 +214,7 @@ def test_an_activation_is_not_traversed(tmp_path: Path) -> None:
             reader.store.apply(Change(insert=tuple(loaded)))
         assert kg.search(QUESTION) == before
         assert kg.validate().conforms
-        assert kg.fsck().in_order
+        assert fsck(kg).in_order
 
 
 def test_on_the_command_line(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from sarag_rdf.building.entailed_graph import entailment_errors
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.updates import UpdateJob, update
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -75,7 +76,7 @@ def test_what_follows_is_in_a_graph_of_its_own_and_in_queries(kg: KnowledgeGraph
     result = kg.query(f"SELECT ?x {{ ?x a <{EX}Agent> }}")
     assert isinstance(result, Table)
     assert len(result.rows) == 2
-    assert kg.fsck().in_order
+    assert fsck(kg).in_order
     assert kg.validate().conforms
 
 
@@ -90,7 +91,7 @@ def test_it_follows_documents_ontologies_and_decisions(kg: KnowledgeGraph) -> No
     kg.ontologies.remove("axioms")
     assert "emil_sand type Agent" not in entailed(kg)
     assert "emil_sand student ilse_brandt" not in entailed(kg)
-    assert kg.fsck().in_order
+    assert fsck(kg).in_order
 
 
 @pytest.mark.history
@@ -109,7 +110,7 @@ def test_after_any_history_it_is_a_fresh_closure(kg: KnowledgeGraph) -> None:
         if step % 10 == 0 or step > 50:
             with kg.session.read(latest=True) as snapshot:
                 assert entailment_errors(snapshot.own) == (set(), set())
-    assert kg.fsck().in_order
+    assert fsck(kg).in_order
 
 
 def _has(kg: KnowledgeGraph, key: str) -> bool:
@@ -239,9 +240,9 @@ def test_a_damaged_graph_is_repaired(kg: KnowledgeGraph) -> None:
                 (ox.Quad(node, node, node, NamedNode(GRAPH)),),
             )
         )
-    [finding] = kg.fsck().findings
+    [finding] = fsck(kg).findings
     assert "1 entailed triple is missing, 1 does not follow" in str(finding)
-    assert kg.fsck(repair=True).in_order
+    assert fsck(kg, repair=True).in_order
     assert entailed(kg) == before
 
 
@@ -284,7 +285,7 @@ def test_what_cannot_be_entailed(
     with pytest.raises(MissingDependencyError, match=r"pip install 'sarag-rdf\[entailment\]'"):
         kg.ontologies.entail()
     assert not kg.ontologies.entailment().over
-    assert kg.fsck().in_order  # which needs no reasoner while entailment is off
+    assert fsck(kg).in_order  # which needs no reasoner while entailment is off
 
 
 def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -> None:

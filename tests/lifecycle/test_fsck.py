@@ -19,8 +19,8 @@ from sarag_rdf.base.ports import Change
 from sarag_rdf.base.vocab import RDF, RDFS, SARAG, SKOS
 from sarag_rdf.building.link_records import EXACT, Match
 from sarag_rdf.graph.graph_reader import KINDS
-from sarag_rdf.kg.fsck import FsckReport
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.fsck import FsckReport, fsck
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.building.test_quarantine import BAD, too_sure
 from tests.command import ROOT, Sarag
@@ -63,7 +63,7 @@ def update(text: str) -> Callable[[ox.Store], None]:
 
 def check(folder: Path, *, repair: bool = False) -> FsckReport:
     with opened(folder) as kg:
-        return kg.fsck(repair=repair)
+        return fsck(kg, repair=repair)
 
 
 def lines(report: FsckReport) -> list[str]:
@@ -94,12 +94,12 @@ def test_a_graph_in_order(folder: Path) -> None:
 
 def test_no_graph_and_an_empty_one(tmp_path: Path) -> None:
     with opened(tmp_path / "none") as kg, pytest.raises(NotAGraphError):
-        kg.fsck()
+        fsck(kg)
     with opened(None) as kg:
-        assert kg.fsck().in_order
+        assert fsck(kg).in_order
         kg.index(BAD, extractor=too_sure())
         kg.delete(BAD.key)
-        assert kg.fsck(repair=True).in_order
+        assert fsck(kg, repair=True).in_order
 
 
 # ----------------------------------------------------------------------- What is derived
@@ -452,9 +452,9 @@ def test_behind_an_endpoint(
     remote = SparqlEndpoint(server.query_url, server.update_url, server.store_url)
     with opened(remote) as kg:
         kg.index(sarag_rdf.Source("Ada met Bea.", "", "a.txt"), extractor=CapitalExtractor())
-        assert kg.fsck().findings == ()
+        assert fsck(kg).findings == ()
         with kg.session.write(create=False) as reader:
             quads = list(reader.store.quads(MINTER.kg_graph))
             reader.store.apply(Change(delete=(quads[0],)))
-        assert not kg.fsck().in_order
-        assert kg.fsck(repair=True).in_order
+        assert not fsck(kg).in_order
+        assert fsck(kg, repair=True).in_order

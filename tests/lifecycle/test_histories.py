@@ -24,6 +24,7 @@ from sarag_rdf.base.ports import Extractor
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.plugins.openie import OpenIEExtractor
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.lifecycle.pool import NAMED, POOL, NamesExtractor, Remembered, source, write_openie
@@ -173,7 +174,7 @@ def checked(pool: Mapping[str, Sequence[str]], folder: Path, steps: Sequence[Ste
         for step in steps:
             note(f"{step}")
             player.play(step)
-            report = kg.fsck()
+            report = fsck(kg)
             assert (report.findings, report.notes) == ((), ())
             assert report.counts["sources"] == len(player.now)
 

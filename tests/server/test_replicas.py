@@ -16,6 +16,7 @@ import sarag_rdf
 from sarag_rdf.building import index_run
 from sarag_rdf.building.plan import Request, plan
 from sarag_rdf.models.client import OpenAIEmbedder
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import WRITER_SECONDS, Worker
 from sarag_rdf.testing.fakes import HashEmbedder
@@ -98,7 +99,7 @@ def test_servers_of_a_folder_serve_each_revision_of_its_writer(
             assert server.values("SELECT ?o { <urn:s> ?p ?o }") == [["urn:o"]]
             assert "Traceback" not in server.log.read_text()
     with sarag_rdf.open(kg, embedder=embedder, endpoint=None) as graph:
-        assert graph.fsck().in_order
+        assert fsck(graph).in_order
 
 
 def test_searches_wait_for_the_vectors_of_a_writer_and_queries_do_not(

@@ -23,6 +23,7 @@ from sarag_rdf.base.vocab import iri
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore
+from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import run_sarag
 from tests.fault_server import playing, send
@@ -83,7 +84,7 @@ def lines(kg: Path) -> set[str]:
 def is_in_order(kg: Path) -> None:
     """Fsck finds nothing, nothing is left in the folder, and a search works."""
     with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
-        assert graph.fsck().findings == ()
+        assert fsck(graph).findings == ()
     assert not list(kg.glob(f"{COPY}*"))
     with sarag_rdf.open(kg, embedder=ModelEndpoint(), endpoint=None) as graph:
         assert graph.search("Who taught Ada?").documents
@@ -434,7 +435,7 @@ def test_a_clean_slate_has_no_ontology(server: Running, kg: Path, tmp_path: Path
         assert server.update("CLEAR ALL").status == 204
         graph.reload()
         assert graph.ontologies.list() == ()
-        assert graph.fsck().in_order
+        assert fsck(graph).in_order
 
 
 def test_no_update_stores_terms_that_are_too_deep(kg: Path, endpoint: dict[str, str]) -> None:

@@ -23,9 +23,9 @@ from sarag_rdf.base.errors import StoreError, shown_path
 from sarag_rdf.base.ports import Progress
 from sarag_rdf.base.sandbox import EndedError, Limits, half_of_memory, stream
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.fsck import Finding
 from sarag_rdf.kg.location import FolderLocation
 from sarag_rdf.kg.session import Session
+from sarag_rdf.plugins.fsck import Finding
 
 STORAGE = "storage"
 """The name of this check."""

@@ -1,4 +1,4 @@
-"""Consistency of a graph and its caches: checks, repair of what is derived, SHACL, and counts."""
+"""``sarag fsck``: whether a graph and its caches are consistent, and repair of what is derived."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from functools import cache
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, Any, cast
 
+import click
 import numpy as np
-import pyoxigraph as ox
 from pyoxigraph import NamedNode
 
 from sarag_rdf.base.errors import (
@@ -23,18 +22,18 @@ from sarag_rdf.base.errors import (
     shown_path,
 )
 from sarag_rdf.base.plugins import load, plugins
-from sarag_rdf.base.ports import Change, Progress
-from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.vocab import RDF, RDFS, SARAG
+from sarag_rdf.base.ports import Change, Progress, silent
+from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.building.commit import repair as complete_change
 from sarag_rdf.building.entailed_graph import ADVICE, entailment_errors, repair_entailment
 from sarag_rdf.building.evidence_quarantine import read_contents, read_quarantine
 from sarag_rdf.building.incremental import rebuild
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.check_commands import listed
+from sarag_rdf.cli.output import counted, emit, note, progress_bars
 from sarag_rdf.graph.graph_reader import KINDS, GraphReader, Kind
 from sarag_rdf.graph.metadata import Meta, read_meta, stats, with_revision
-from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, graph_names, imported_graphs
-from sarag_rdf.graph.store.shacl import ShaclEngine, ValidationReport, read_shapes
-from sarag_rdf.graph.store.shacl import validate as validate_data
+from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, imported_graphs
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import arrays_key, index_key
@@ -44,9 +43,13 @@ from sarag_rdf.graph.vectors.vector_store import (
     VectorStore,
     forget_verified,
 )
+from sarag_rdf.kg.gate import validate_own
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import DATABASES
 from sarag_rdf.models.caches import SqliteCache, fault_of
+
+if TYPE_CHECKING:
+    from sarag_rdf.kg.graph import KnowledgeGraph
 
 DERIVED = "derived"
 """The check of the traversed graph."""
@@ -58,6 +61,7 @@ _IN_PROGRESS = ("description", "revision", "imports")
 _TOLERANCE = 1e-3
 """Maximum deviation of the length of a vector from 1."""
 _BLOCK = 8192
+_COUNTED = ("sources", "documents", "entities", "relationships", "quads")
 log = logging.getLogger(__name__)
 
 
@@ -94,7 +98,21 @@ _GraphSize = tuple[str, int, int]
 """A named graph, its number of quads, and the number of quads with blank nodes."""
 
 
-def check(session: Session, progress: Progress) -> FsckReport:
+def fsck(
+    kg: KnowledgeGraph, *, repair: bool = False, deep: bool = False, progress: Progress = silent
+) -> FsckReport:
+    """Check shapes, orphans, derived data and caches; `repair` rebuilds derived data.
+
+    Evidence and links are never deleted: the report lists what cannot be repaired, with a
+    remedy for each. With `deep`, all files of the graph are read first.
+    """
+    if deep and (found := _check_deeply(kg.session, progress)):
+        return FsckReport(found)
+    run = _repaired if repair else _checked
+    return run(kg.session, progress)
+
+
+def _checked(session: Session, progress: Progress) -> FsckReport:
     """Check the graph as it is now; nothing is written.
 
     While another process writes, a change that is not complete is a note, not a finding.
@@ -115,14 +133,14 @@ def check(session: Session, progress: Progress) -> FsckReport:
     return replace(report, findings=findings, notes=(*report.notes, *notes))
 
 
-def check_deeply(session: Session, progress: Progress) -> tuple[Finding, ...]:
+def _check_deeply(session: Session, progress: Progress) -> tuple[Finding, ...]:
     """What the deep checks of plug-ins find, each a function of the arguments of this one."""
     forget_verified()
     checks = [load("checks", name) for name in plugins("checks")]
     return tuple(finding for run in checks for finding in run(session, progress))
 
 
-def repair(session: Session, progress: Progress) -> FsckReport:
+def _repaired(session: Session, progress: Progress) -> FsckReport:
     """Rebuild derived data that is inconsistent; evidence and links are never deleted."""
     with session.write(create=False, repair=False) as reader:
         before = _check(session, reader, progress)
@@ -134,25 +152,6 @@ def repair(session: Session, progress: Progress) -> FsckReport:
         if error:
             built = f"vectors not updated; the next search updates them: {error}"
         return replace(_check(session, reader, progress), repaired=(*repaired, built))
-
-
-def validate(reader: GraphReader, engine: ShaclEngine | None = None) -> ValidationReport:
-    """Validate the union of all graphs except imported graphs, ontologies and quarantine.
-
-    `engine` as in `sarag_rdf.graph.store.shacl.validate`, and the same errors.
-    """
-    minter, excluded = reader.minter, ("imported", "ontologies", "quarantine")
-    graphs = (g for g in graph_names(reader.store, minter.graphs) if g.startswith(minter.graphs))
-    own = [graph for graph in graphs if minter.kind_of(graph) not in excluded]
-    quads = (quad for graph in own for quad in reader.store.quads(graph))
-    return validate_data(read_shapes("shapes.ttl"), quads, _subclass_axioms(), engine)
-
-
-@cache
-def _subclass_axioms() -> tuple[ox.Triple, ...]:
-    """The subclasses in the ontology."""
-    quads = ox.parse(path=ontology_path("sarag.ttl"), format=ox.RdfFormat.TURTLE)
-    return tuple(quad.triple for quad in quads if quad.predicate == RDFS.subClassOf)
 
 
 def _check(session: Session, reader: GraphReader, progress: Progress) -> FsckReport:
@@ -168,7 +167,7 @@ def _check(session: Session, reader: GraphReader, progress: Progress) -> FsckRep
     findings += _check_derived(reader)
     findings += _check_entailment(reader)
     advance(1)
-    findings += (Finding("shapes", str(violation)) for violation in validate(reader).violations)
+    findings += (Finding("shapes", str(violation)) for violation in validate_own(reader).violations)
     advance(1)
     findings += _check_caches(session, reader, deep=not findings)
     advance(2)
@@ -445,3 +444,36 @@ def _broken_databases(session: Session) -> dict[Path, str]:
             return {folder: "is not a folder"}
     paths = filter(None, map(session.location.cache, DATABASES))
     return {path: fault for path in paths if (fault := fault_of(path))}
+
+
+@click.command(
+    name="fsck",
+    short_help="check the consistency of a graph, and repair it",
+    epilog="Example:  sarag fsck --kg kg --repair",
+)
+@flags.write_options
+@flags.embedding_options
+@flags.json_option
+@flags.switch("--repair", "Rebuild derived data; evidence is never deleted.")
+@flags.switch("--deep", "First read all files of the graph, and compare their checksums.")
+def command(**options: Any) -> int:
+    """Check the consistency of a graph: shapes, orphans, derived data, revision, caches.
+
+    Prints each finding with its remedy. Exit code 1 if any findings remain. If --deep finds that
+    files are damaged, nothing else is checked or repaired.
+    """
+    with flags.open_graph(options) as kg, progress_bars() as progress:
+        report = fsck(kg, repair=options["repair"], deep=options["deep"], progress=progress)
+    if not options["as_json"]:
+        for text in report.notes:
+            note(f"note: {text}")
+    counts = ", ".join(f"{report.counts.get(name)} {name}" for name in _COUNTED)
+    state = f"inconsistent: {counted(len(report.findings), 'finding')}"
+    return emit(
+        options,
+        {"in_order": report.in_order, **asdict(report)},
+        *(f"repaired: {done}" for done in report.repaired),
+        *listed(report.findings),
+        f"{options['kg']}: {state if report.findings else f'consistent: {counts}'}",
+        failed=bool(report.findings),
+    )
