@@ -178,10 +178,11 @@ class _Walk:
         if not subjects and (is_copula or stem(verb.lower_) == "be"):
             yield from self._inverted(verb, words, is_fact)
         for child in _objects(verb) if is_fact and not is_passive else ():
-            for name in self._names(child):
+            for name in self._names(child, verb):
                 for argument_words, argument, token in arguments:
                     required = [word for word in argument_words if not word.is_optional]
-                    if len(required) == 3 and required[1].stem == NAME:
+                    is_of_object = len(required) == 3 and required[1].stem == NAME
+                    if is_of_object and required[2].stem != "by":  # "bought X by Y", its maker
                         passive = (Word("was"), required[0], required[2])
                         yield Clause("", name, passive, argument, token)
 
@@ -223,10 +224,11 @@ class _Walk:
         """
         nouns = [c for c in verb.children if c.dep_ == "attr"]
         objects = [c for c in (*_objects(verb), *nouns) if c.i > verb.i or c == verb.head]
+        objects = [c for c in objects if not (span := self._span(c)) or not span.is_date]
         direct: Words = ()
         if objects:
             direct = (Word(NAME),) if self._names(objects[0]) else _noun(objects[0])
-        for name in self._names(verb.head) if verb.head in objects else ():
+        for name in self._names(verb.head, verb) if verb.head in objects else ():
             yield words, Argument(name), verb.head.i
         for child in verb.children:
             if child.dep_ in ("prep", "agent") or (child.dep_ == "dative" and child.pos_ == "ADP"):
@@ -439,17 +441,24 @@ class _Walk:
         """The mention that contains a token, the last one if there are several."""
         return self._span_of.get(token.i)
 
-    def _names(self, noun: Token) -> list[str]:
+    def _names(self, noun: Token, verb: Token | None = None) -> list[str]:
         """The names in a noun phrase: of the noun, its conjuncts, or else its appositions.
+
+        Those of a noun with a `verb` are on the same side of it ("Ann, who died in Ulm, and Bo"),
+        and only the last one if it is in the singular or in brackets ("Ann and Bo, who was born").
 
         A place is followed by the places that contain it: an event in "Chicago, Illinois, USA" is
         in all three.
         """
         names: list[str] = []
-        for token in (noun, *noun.conjuncts) if noun.dep_ != "conj" else (noun,):
+        tokens = [noun, *noun.conjuncts] if noun.dep_ != "conj" else [noun]
+        if verb is not None:
+            tokens = [token for token in tokens if (token.i < verb.i) == (noun.i < verb.i)]
+            tokens = tokens[-1:] if verb.head == noun and _is_of_one(verb) else tokens
+        for token in tokens:
             span = self._span(token)
-            if token.tag_ == "WP$" and token.head.head.dep_ == "relcl":
-                names.extend(self._names(token.head.head.head))
+            if token.tag_ == "WP$" and (relative := token.head.head).dep_ == "relcl":
+                names.extend(self._names(relative.head, relative))
             elif token.i in self._coreference.pronouns:
                 names.extend(self._coreference.pronouns[token.i])
             elif span is not None:
@@ -480,20 +489,21 @@ class _Walk:
         if own:
             return [name for child in own for name in self._subject_names(child)]
         if verb.dep_ in ("acl", "relcl"):
-            return self._subject_names(verb.head)
+            return self._subject_names(verb.head, verb)
         is_chained = verb.dep_ in ("conj", "xcomp", "advcl") and verb.head.pos_ in _VERBS
         return self._subjects(verb.head, depth + 1) if is_chained and depth < _MAX_VERBS else []
 
-    def _subject_names(self, noun: Token) -> list[str]:
+    def _subject_names(self, noun: Token, verb: Token | None = None) -> list[str]:
         """The names that a subject refers to, also by a relative pronoun or predicate noun."""
-        names = self._names(noun)
+        names = self._names(noun, verb)
         if names:
             return names
         if noun.tag_ in ("WDT", "WP"):
-            return self._subject_names(noun.head.head) if noun.head.dep_ == "relcl" else []
+            relative = noun.head
+            return self._subject_names(relative.head, relative) if relative.dep_ == "relcl" else []
         if noun.dep_ == "attr":
             return self._subjects(noun.head)
-        return self._names(noun.head) if noun.dep_ == "appos" else []
+        return self._names(noun.head, verb) if noun.dep_ == "appos" else []
 
     def _is_doubtful_modifier(self, verb: Token) -> bool:
         """A participle or relative clause after "a noun of Name" may belong to either noun."""
@@ -529,6 +539,13 @@ def _objects(verb: Token) -> list[Token]:
     objects = (child for child in verb.children if child.dep_ == "dobj")
     is_relative = verb.dep_ == "relcl"
     return [verb.head if is_relative and o.tag_ in ("WDT", "WP") else o for o in objects]
+
+
+def _is_of_one(verb: Token) -> bool:
+    """Whether what modifies a noun is of one thing: "who was", "who lives", "(born in Ulm)"."""
+    words = [verb, *(child for child in verb.children if child.dep_ in ("aux", "auxpass"))]
+    is_singular = any(word.tag_ == "VBZ" or word.lower_ == "was" for word in words)
+    return is_singular or verb.doc[verb.i - 1].text == "("
 
 
 def _is_infinitive(verb: Token) -> bool:

