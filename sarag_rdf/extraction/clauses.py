@@ -54,6 +54,8 @@ _AT_FIRST = english("phrases", "at_first")
 _BACK_THEN = english_pattern("phrases", "back_then")
 _QUALIFIED = english("phrases", "qualified")
 _GRADED = english("phrases", "graded")
+_HEDGES = english("phrases", "hedges")
+_OFFICES = english("phrases", "offices")
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
 """Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
 
@@ -79,6 +81,7 @@ class Clause:
     text: str = ""
     """A sentence that says it better than subject, words and object; else empty."""
     period: Period = ALWAYS
+    is_hedged: bool = False
 
     @property
     def place(self) -> tuple[str, str, int]:
@@ -133,9 +136,15 @@ class _Walk:
             yield from self._prepositions(span)
 
     def _timed(self, anchor: Token, clauses: Iterator[Clause]) -> Iterator[Clause]:
-        """The clauses of a verb or an apposition, with its period."""
+        """The clauses of a verb or an apposition, with the period of it or of a second object."""
         period = self._periods.get(anchor.i, ALWAYS)
-        yield from (replace(clause, period=period) for clause in clauses) if period else clauses
+        adverbs = (child.lower_ for child in anchor.children if child.dep_ == "advmod")
+        is_guess = not _HEDGES.isdisjoint(adverbs)
+        for clause in clauses:
+            beside = {t.text for t in self._doc[clause.token].lefts} | {clause.words[-1].stem}
+            is_hedged = is_guess or not _HEDGES.isdisjoint(beside)
+            own = self._periods.get(clause.token, clause.period or period)
+            yield replace(clause, period=own, is_hedged=is_hedged)
 
     def _successions(self, clauses: Iterator[Clause]) -> Iterator[Clause]:
         """The clauses, and who was something at a time of what another one was it, too.
@@ -175,16 +184,25 @@ class _Walk:
                     continue  # the time of what was done, not of who did it
                 is_so = is_fact and not (is_past and self._is_state(verb, argument_words, argument))
                 yield Clause(rule, subject, argument_words, argument, token, is_so)
-        if not subjects and (is_copula or stem(verb.lower_) == "be"):
-            yield from self._inverted(verb, words, is_fact)
+        is_listing = stem(verb.lower_) == "includ"  # "her pupils included Bo"
+        if not subjects and (is_copula or is_listing or stem(verb.lower_) == "be"):
+            be = (Word("were"),) if is_listing else words
+            yield from self._inverted(verb, be, is_fact)
         for child in _objects(verb) if is_fact and not is_passive else ():
             for name in self._names(child, verb):
+                if name in self._timed_conjuncts(child):
+                    continue
                 for argument_words, argument, token in arguments:
                     required = [word for word in argument_words if not word.is_optional]
                     is_of_object = len(required) == 3 and required[1].stem == NAME
                     if is_of_object and required[2].stem != "by":  # "bought X by Y", its maker
                         passive = (Word("was"), required[0], required[2])
                         yield Clause("", name, passive, argument, token)
+
+    def _timed_conjuncts(self, noun: Token) -> dict[str, int]:
+        """The names joined to an object that have a time of their own, with their tokens."""
+        timed = (token for token in noun.conjuncts if token.i in self._periods)
+        return {name: token.i for token in timed for name in self._names(token)}
 
     def _is_state(self, verb: Token, words: Words, argument: Argument) -> bool:
         """Whether a passive verb says how something was, not by whom or when it was made."""
@@ -200,14 +218,17 @@ class _Walk:
         What is no name is had: "Its seat is in Bonn", "The depth of the Tarn is 9 m". In "Since
         1938 the director has been Bo" Bo is director.
         """
-        predicates = [child for child in verb.children if child.dep_ == "attr"]
-        for noun in verb.children if verb.i in self._periods else ():
-            if noun.dep_ in SUBJECTS and noun.pos_ == "NOUN" and not [*noun.rights]:
+        predicates = [child for child in verb.children if child.dep_ in ("attr", "dobj")]
+        nouns = [child for child in verb.children if child.dep_ in SUBJECTS]
+        if not nouns and verb.dep_ == "conj":  # "The director was Bo and is now Ida"
+            nouns = [child for child in verb.head.children if child.dep_ in SUBJECTS]
+        for noun in nouns if verb.i in self._periods else ():
+            if noun.pos_ == "NOUN" and not [*noun.rights]:
                 for name in (name for each in predicates for name in self._names(each)):
                     for own_words, argument, token in self._noun_arguments(noun, words):
                         yield Clause("copula", name, own_words, argument, token, is_fact)
-        for noun in verb.children:
-            for of_words, owner, place in self._below(noun, ()) if noun.dep_ in SUBJECTS else ():
+        for noun in nouns:
+            for of_words, owner, place in self._below(noun, ()):
                 of_noun = (*words, *_noun(noun), *of_words)
                 for name in (name for each in predicates for name in self._names(each)):
                     yield Clause("copula", name, of_noun, owner, place, is_fact)
@@ -239,7 +260,8 @@ class _Walk:
                         yield from self._prepositional(each, words + direct)
             elif child.dep_ in ("dobj", "attr", "oprd", "dative") and child.i > verb.i:
                 names = self._names(child)
-                yield from ((words, Argument(name), child.i) for name in names)
+                own = self._timed_conjuncts(child)
+                yield from ((words, Argument(name), own.get(name, child.i)) for name in names)
                 for noun in (child, *child.conjuncts) if not names else ():
                     yield from self._noun_arguments(noun, words)
                     yield from self._values(noun, words)
@@ -247,6 +269,8 @@ class _Walk:
             elif child.dep_ in ("acomp", "advmod"):
                 for amount in child.lefts:
                     yield from self._values(amount, (*words, Word(child.text)))
+            elif child.dep_ == "conj" and child.i in self._periods and direct:
+                yield from ((words, Argument(name), child.i) for name in self._names(child))
             elif child.dep_ in ("npadvmod", "pobj"):
                 for name in self._names(child):
                     yield words + direct, Argument(name), child.i
@@ -266,7 +290,11 @@ class _Walk:
                     for noun in (child, *child.conjuncts):
                         yield from self._noun_arguments(noun, words)
                     if depth < _MAX_NOUNS:
-                        yield from self._below(child, words + _noun(child), depth + 1)
+                        is_field = child.tag_ == "NNS" and {w.stem for w in words[-2:-1]} & _OFFICES
+                        between = (*words[-1:], *_noun(child)) if is_field else ()
+                        field = [Word(w.stem, True) for w in between]  # "curator of coins of X"
+                        own = (*words[:-1], *field) if is_field else words + _noun(child)
+                        yield from self._below(child, own, depth + 1)
 
     def _below(self, noun: Token, words: Words, depth: int = 0) -> Iterator[Located]:
         """The arguments of the prepositions and possessives of a noun."""
@@ -346,19 +374,52 @@ class _Walk:
         """As in "Warsaw, the capital of Poland"; "Marc Seguin, an engineer"; "Paris, France"."""
         outer, inner = self._span(noun.head), self._span(noun)
         is_denied = noun.doc[noun.left_edge.i - 1].lower_ in _DENIALS  # "X, no longer the owner"
+        is_ = Word("is")
+        described = self._described(noun) if inner and inner.type == "person" else None
+        if inner and described:  # "the director of the museum, Ann"
+            for words, argument, token in self._below(described, (is_, *_noun(described))):
+                yield Clause("apposition", inner.name, words, argument, token)
+            return
         if outer is None or outer.is_date or is_denied or not _is_fact(noun):
             return
-        is_ = Word("is")
         if inner is None:
+            period, is_past = self._past(noun)
+            if is_past and not period:
+                return
             for each in (noun, *(c for c in noun.conjuncts if not self._span(c))):
                 arguments = [*self._noun_arguments(each, (is_,))]
                 arguments += self._below(each, (is_, *_noun(each)))
                 for words, argument, token in arguments:
-                    yield Clause("apposition", outer.name, words, argument, token)
+                    clause = Clause("apposition", outer.name, words, argument, token)
+                    yield replace(clause, period=period)
         elif inner.type == "geopolitical" and outer.type in ("geopolitical", "organization"):
             is_next = noun.doc[outer.end : inner.begin].text == ","
             if is_next and not _INITIALS.fullmatch(inner.name):
                 yield Clause("place", outer.name, (is_, Word("in")), Argument(inner.name), noun.i)
+
+    def _described(self, noun: Token) -> Token | None:
+        """The noun for whom a name follows: "director" in "the director of the museum, Ann".
+
+        The name may be parsed as an apposition of the last name before it.
+        """
+        place, of = noun.head, noun.head.head
+        span = self._span(place)
+        is_nested = place.dep_ == "pobj" and of.lower_ == "of" and noun.i > place.i
+        above = of.head if is_nested and span and span.type != "person" else place
+        return above if above.lower_ in _OFFICES and not self._span(above) else None
+
+    def _past(self, noun: Token) -> tuple[Period, bool]:
+        """When an apposition was true, and whether it was so only then.
+
+        "Ann, then director of the museum, spoke in 1932"; an office is held until death.
+        """
+        verb = next((token for token in noun.ancestors if token.pos_ in _VERBS), noun)
+        is_dead = verb.lower_ == "died" and noun.lower_ in _OFFICES
+        before = noun.doc[max(noun.left_edge.i - 1, 0) : noun.i]
+        if not is_dead and all(token.lower_ != "then" for token in before):
+            return ALWAYS, False
+        period = self._periods.get(verb.i, ALWAYS)
+        return Period(at=period.at or period.start), True
 
     def _titles(self, span: MentionSpan) -> Iterator[Clause]:
         """Nouns before a name: "the Danish astronomer Ole R\u00f8mer"."""
@@ -471,9 +532,11 @@ class _Walk:
         return list(dict.fromkeys(names))
 
     def _appositions(self, token: Token) -> Iterator[tuple[Token, MentionSpan]]:
-        for child in token.children:
+        for child in token.children if self._span(token) else token.subtree:
             if child.dep_ == "appos" and (inner := self._span(child)):
-                yield child, inner
+                is_nested = inner.type == "person" and self._described(child) == token
+                if child.head == token or is_nested:
+                    yield child, inner
 
     def _larger_places(self, token: Token) -> Iterator[str]:
         place = self._span(token)
