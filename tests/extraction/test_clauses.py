@@ -21,6 +21,7 @@ ONTOLOGY = """
 :keeper a owl:ObjectProperty ; rdfs:label "keeper" ; rdfs:domain :House ; rdfs:range :Person .
 :pupil a owl:ObjectProperty ; rdfs:label "pupil of" ; rdfs:domain :Person ; rdfs:range :Person .
 :mender a owl:ObjectProperty ; rdfs:label "mended by" ; rdfs:domain :Bell ; rdfs:range :Person .
+:opened a owl:ObjectProperty ; rdfs:label "opened by" ; rdfs:domain :Fair ; rdfs:range :Person .
 :lent a owl:ObjectProperty ; rdfs:label "lent to" ; rdfs:domain :Bell ; rdfs:range :House .
 :founded a owl:DatatypeProperty ; rdfs:label "founding year" ; rdfs:domain :House ;
   rdfs:range xsd:gYear .
@@ -147,3 +148,35 @@ def test_what_a_text_only_guesses_has_less_confidence(
 def test_who_is_what_of_whom(extractor: SpacyExtractor, text: str, expected: str) -> None:
     text = f"The Tarn Museum is a museum. {text}"
     assert said(extractor, "Tarn Museum", text) == set(expected.split("; "))
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("Fairs", "The Gull Fair was held in Ulm in 1931. It was opened by Ada Brook.",
+         "Gull Fair opened Ada Brook"),
+        ("Fairs: a list", "- 1931: A fair was held. It was opened by Ada Brook.", ""),
+        ("Gull Fair", "The fair was held in 1931. It was opened by Ada Brook.",
+         "Gull Fair opened Ada Brook"),
+        ("Bells and towers", "The tower was built. Its director was Ada Brook.", ""),
+        ("Bell is back in Ulm",
+         "Ulm, 19 May 2017\n\nThe bell is home. It was mended by Ada Brook.", ""),
+        ("", "Heron Bell was lent to the Tarn Museum.\n1931: Gull Fair was opened by Ada Brook.",
+         "Heron Bell lent Tarn Museum; Gull Fair opened Ada Brook"),
+        ("Ulm", "The Heron Bell is old. Ada Brook mended the bell in 1931.",
+         "Heron Bell mender Ada Brook"),
+        ("Ulm", "The Heron Bell and the Otter Bell are old. Ada Brook mended the bell.", ""),
+        ("Ulm", "The Heron Bell is old. Ada Brook mended the bell of the church.", ""),
+        ("Ulm", "Ada Brook works in a foundry. She was born in Riga.", "Ada Brook born Riga"),
+        ("Ulm", "Ada Brook married a tailor. He was born in Riga.", ""),
+        ("Ulm", "Ada Brook met Karl Holm. He was born in Riga.", ""),
+        ("Ulm", "Ada Brook met him. He was born in Riga.", ""),
+        ("Ulm", "Ada Brook works here. She was born in Riga. He was born in Oslo.",
+         "Ada Brook born Riga"),
+        ("Ulm", "Ada Brook works here. Karl Holm said that she was born in Riga.", ""),
+    ],
+)  # fmt: skip
+def test_whom_and_what_pronouns_and_nouns_mean(
+    extractor: SpacyExtractor, title: str, text: str, expected: str
+) -> None:
+    assert said(extractor, title, text) == set(filter(None, expected.split("; ")))
