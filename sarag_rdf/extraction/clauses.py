@@ -383,8 +383,7 @@ class _Walk:
         if outer is None or outer.is_date or is_denied or not _is_fact(noun):
             return
         if inner is None:
-            period, is_past = self._past(noun)
-            if is_past and not period:
+            if (period := self._past(noun)) is None:
                 return
             for each in (noun, *(c for c in noun.conjuncts if not self._span(c))):
                 arguments = [*self._noun_arguments(each, (is_,))]
@@ -408,8 +407,8 @@ class _Walk:
         above = of.head if is_nested and span and span.type != "person" else place
         return above if above.lower_ in _OFFICES and not self._span(above) else None
 
-    def _past(self, noun: Token) -> tuple[Period, bool]:
-        """When an apposition was true, and whether it was so only then.
+    def _past(self, noun: Token) -> Period | None:
+        """When an apposition was true, if only then; none if the text does not say when.
 
         "Ann, then director of the museum, spoke in 1932"; an office is held until death.
         """
@@ -417,9 +416,9 @@ class _Walk:
         is_dead = verb.lower_ == "died" and noun.lower_ in _OFFICES
         before = noun.doc[max(noun.left_edge.i - 1, 0) : noun.i]
         if not is_dead and all(token.lower_ != "then" for token in before):
-            return ALWAYS, False
+            return ALWAYS
         period = self._periods.get(verb.i, ALWAYS)
-        return Period(at=period.at or period.start), True
+        return Period(at=period.at or period.start) or None
 
     def _titles(self, span: MentionSpan) -> Iterator[Clause]:
         """Nouns before a name: "the Danish astronomer Ole R\u00f8mer"."""

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.entity_typing import (
-    FULL_DATE,
-    NAMED,
-    SUBJECTS,
-    WORDS,
-    is_introduced,
-)
+from sarag_rdf.extraction.entity_typing import NAMED, SUBJECTS, WORDS, is_introduced
 from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.names import (
     ENGLISH,
@@ -166,7 +160,7 @@ def resolve_coreference(
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)} | kinds
     roots = {s.root(doc).i for s in resolved} | kinds.keys()
     pronouns = [*_pronouns(doc, named, roots, clusters[topic], clusters)]
-    if _is_heading(doc, topic, matcher):
+    if _is_heading(doc, topic, resolved, matcher):
         pronouns = [i for i in pronouns if doc[i].lower_ not in ("it", "its")]
     heads = {i: (name,) for i, name in kinds.items() if doc[i].dep_ in SUBJECTS}
     named |= dict.fromkeys(pronouns, topic)
@@ -182,15 +176,17 @@ def resolve_coreference(
     return CoreferenceResult(topic, clusters, resolved, dict.fromkeys(pronouns, (topic,)) | pairs)
 
 
-def _is_heading(doc: Doc, topic: str, matcher: PhraseMatcher | None) -> bool:
+def _is_heading(
+    doc: Doc, topic: str, spans: Sequence[MentionSpan], matcher: PhraseMatcher | None
+) -> bool:
     """Whether a topic is a heading, not a thing: "Fairs: a list", "Ulm, 3 May 1990"."""
-    if re.match(rf"\W*{re.escape(topic)}, {FULL_DATE}\s*[.:\n\u2013\u2014-]", doc.text):
-        return True
-    head = topic.split(": ")[0].split()
-    noun = head[-1] if len(head) == 1 or (head and head[-1].islower()) else ""
-    is_plural = noun.endswith("s") and not noun.endswith("ss")
+    place, date = (*spans[:2], None, None)[:2]
+    if place and date and date.is_date and place.name == topic:
+        return place.begin == 0 and doc[place.end : date.begin].text == ","
+    noun = (topic.split(": ")[0].split() or [""])[-1]
     is_kind = type_of_noun(noun) or (matcher and matcher.classes_of_noun(noun))
-    return is_plural and bool(is_kind)
+    is_noun = noun.islower() or noun == topic.split(": ")[0]
+    return is_noun and bool(is_kind) and noun.endswith("s") and not noun.endswith("ss")
 
 
 def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
