@@ -133,7 +133,7 @@ BUDGETS: dict[str, int] = {
     "building": 4708,
     "cli": 2931,
     "documents": 830,
-    "extraction": 4873,
+    "extraction": 5030,
     "graph": 7510,
     "kg": 5303,
     "models": 1830,

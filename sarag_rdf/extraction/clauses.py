@@ -54,6 +54,8 @@ _AT_FIRST = english("phrases", "at_first")
 _BACK_THEN = english_pattern("phrases", "back_then")
 _QUALIFIED = english("phrases", "qualified")
 _GRADED = english("phrases", "graded")
+_HEDGES = english("phrases", "hedges")
+_OFFICES = english("phrases", "offices")
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
 """Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
 
@@ -79,6 +81,7 @@ class Clause:
     text: str = ""
     """A sentence that says it better than subject, words and object; else empty."""
     period: Period = ALWAYS
+    is_hedged: bool = False
 
     @property
     def place(self) -> tuple[str, str, int]:
@@ -133,9 +136,15 @@ class _Walk:
             yield from self._prepositions(span)
 
     def _timed(self, anchor: Token, clauses: Iterator[Clause]) -> Iterator[Clause]:
-        """The clauses of a verb or an apposition, with its period."""
+        """The clauses of a verb or an apposition, with the period of it or of a second object."""
         period = self._periods.get(anchor.i, ALWAYS)
-        yield from (replace(clause, period=period) for clause in clauses) if period else clauses
+        adverbs = (child.lower_ for child in anchor.children if child.dep_ == "advmod")
+        is_guess = not _HEDGES.isdisjoint(adverbs)
+        for clause in clauses:
+            beside = {t.text for t in self._doc[clause.token].lefts} | {clause.words[-1].stem}
+            is_hedged = is_guess or not _HEDGES.isdisjoint(beside)
+            own = self._periods.get(clause.token, clause.period or period)
+            yield replace(clause, period=own, is_hedged=is_hedged)
 
     def _successions(self, clauses: Iterator[Clause]) -> Iterator[Clause]:
         """The clauses, and who was something at a time of what another one was it, too.
@@ -175,15 +184,25 @@ class _Walk:
                     continue  # the time of what was done, not of who did it
                 is_so = is_fact and not (is_past and self._is_state(verb, argument_words, argument))
                 yield Clause(rule, subject, argument_words, argument, token, is_so)
-        if not subjects and (is_copula or stem(verb.lower_) == "be"):
-            yield from self._inverted(verb, words, is_fact)
+        is_listing = stem(verb.lower_) == "includ"  # "her pupils included Bo"
+        if not subjects and (is_copula or is_listing or stem(verb.lower_) == "be"):
+            be = (Word("were"),) if is_listing else words
+            yield from self._inverted(verb, be, is_fact)
         for child in _objects(verb) if is_fact and not is_passive else ():
-            for name in self._names(child):
+            for name in self._names(child, verb):
+                if name in self._timed_conjuncts(child):
+                    continue
                 for argument_words, argument, token in arguments:
                     required = [word for word in argument_words if not word.is_optional]
-                    if len(required) == 3 and required[1].stem == NAME:
+                    is_of_object = len(required) == 3 and required[1].stem == NAME
+                    if is_of_object and required[2].stem != "by":  # "bought X by Y", its maker
                         passive = (Word("was"), required[0], required[2])
                         yield Clause("", name, passive, argument, token)
+
+    def _timed_conjuncts(self, noun: Token) -> dict[str, int]:
+        """The names joined to an object that have a time of their own, with their tokens."""
+        timed = (token for token in noun.conjuncts if token.i in self._periods)
+        return {name: token.i for token in timed for name in self._names(token)}
 
     def _is_state(self, verb: Token, words: Words, argument: Argument) -> bool:
         """Whether a passive verb says how something was, not by whom or when it was made."""
@@ -199,14 +218,17 @@ class _Walk:
         What is no name is had: "Its seat is in Bonn", "The depth of the Tarn is 9 m". In "Since
         1938 the director has been Bo" Bo is director.
         """
-        predicates = [child for child in verb.children if child.dep_ == "attr"]
-        for noun in verb.children if verb.i in self._periods else ():
-            if noun.dep_ in SUBJECTS and noun.pos_ == "NOUN" and not [*noun.rights]:
+        predicates = [child for child in verb.children if child.dep_ in ("attr", "dobj")]
+        nouns = [child for child in verb.children if child.dep_ in SUBJECTS]
+        if not nouns and verb.dep_ == "conj":  # "The director was Bo and is now Ida"
+            nouns = [child for child in verb.head.children if child.dep_ in SUBJECTS]
+        for noun in nouns if verb.i in self._periods else ():
+            if noun.pos_ == "NOUN" and not [*noun.rights]:
                 for name in (name for each in predicates for name in self._names(each)):
                     for own_words, argument, token in self._noun_arguments(noun, words):
                         yield Clause("copula", name, own_words, argument, token, is_fact)
-        for noun in verb.children:
-            for of_words, owner, place in self._below(noun, ()) if noun.dep_ in SUBJECTS else ():
+        for noun in nouns:
+            for of_words, owner, place in self._below(noun, ()):
                 of_noun = (*words, *_noun(noun), *of_words)
                 for name in (name for each in predicates for name in self._names(each)):
                     yield Clause("copula", name, of_noun, owner, place, is_fact)
@@ -223,10 +245,11 @@ class _Walk:
         """
         nouns = [c for c in verb.children if c.dep_ == "attr"]
         objects = [c for c in (*_objects(verb), *nouns) if c.i > verb.i or c == verb.head]
+        objects = [c for c in objects if not (span := self._span(c)) or not span.is_date]
         direct: Words = ()
         if objects:
             direct = (Word(NAME),) if self._names(objects[0]) else _noun(objects[0])
-        for name in self._names(verb.head) if verb.head in objects else ():
+        for name in self._names(verb.head, verb) if verb.head in objects else ():
             yield words, Argument(name), verb.head.i
         for child in verb.children:
             if child.dep_ in ("prep", "agent") or (child.dep_ == "dative" and child.pos_ == "ADP"):
@@ -237,7 +260,8 @@ class _Walk:
                         yield from self._prepositional(each, words + direct)
             elif child.dep_ in ("dobj", "attr", "oprd", "dative") and child.i > verb.i:
                 names = self._names(child)
-                yield from ((words, Argument(name), child.i) for name in names)
+                own = self._timed_conjuncts(child)
+                yield from ((words, Argument(name), own.get(name, child.i)) for name in names)
                 for noun in (child, *child.conjuncts) if not names else ():
                     yield from self._noun_arguments(noun, words)
                     yield from self._values(noun, words)
@@ -245,6 +269,8 @@ class _Walk:
             elif child.dep_ in ("acomp", "advmod"):
                 for amount in child.lefts:
                     yield from self._values(amount, (*words, Word(child.text)))
+            elif child.dep_ == "conj" and child.i in self._periods and direct:
+                yield from ((words, Argument(name), child.i) for name in self._names(child))
             elif child.dep_ in ("npadvmod", "pobj"):
                 for name in self._names(child):
                     yield words + direct, Argument(name), child.i
@@ -264,7 +290,11 @@ class _Walk:
                     for noun in (child, *child.conjuncts):
                         yield from self._noun_arguments(noun, words)
                     if depth < _MAX_NOUNS:
-                        yield from self._below(child, words + _noun(child), depth + 1)
+                        is_field = child.tag_ == "NNS" and {w.stem for w in words[-2:-1]} & _OFFICES
+                        between = (*words[-1:], *_noun(child)) if is_field else ()
+                        field = [Word(w.stem, True) for w in between]  # "curator of coins of X"
+                        own = (*words[:-1], *field) if is_field else words + _noun(child)
+                        yield from self._below(child, own, depth + 1)
 
     def _below(self, noun: Token, words: Words, depth: int = 0) -> Iterator[Located]:
         """The arguments of the prepositions and possessives of a noun."""
@@ -344,19 +374,51 @@ class _Walk:
         """As in "Warsaw, the capital of Poland"; "Marc Seguin, an engineer"; "Paris, France"."""
         outer, inner = self._span(noun.head), self._span(noun)
         is_denied = noun.doc[noun.left_edge.i - 1].lower_ in _DENIALS  # "X, no longer the owner"
+        is_ = Word("is")
+        described = self._described(noun) if inner and inner.type == "person" else None
+        if inner and described:  # "the director of the museum, Ann"
+            for words, argument, token in self._below(described, (is_, *_noun(described))):
+                yield Clause("apposition", inner.name, words, argument, token)
+            return
         if outer is None or outer.is_date or is_denied or not _is_fact(noun):
             return
-        is_ = Word("is")
         if inner is None:
+            if (period := self._past(noun)) is None:
+                return
             for each in (noun, *(c for c in noun.conjuncts if not self._span(c))):
                 arguments = [*self._noun_arguments(each, (is_,))]
                 arguments += self._below(each, (is_, *_noun(each)))
                 for words, argument, token in arguments:
-                    yield Clause("apposition", outer.name, words, argument, token)
+                    clause = Clause("apposition", outer.name, words, argument, token)
+                    yield replace(clause, period=period)
         elif inner.type == "geopolitical" and outer.type in ("geopolitical", "organization"):
             is_next = noun.doc[outer.end : inner.begin].text == ","
             if is_next and not _INITIALS.fullmatch(inner.name):
                 yield Clause("place", outer.name, (is_, Word("in")), Argument(inner.name), noun.i)
+
+    def _described(self, noun: Token) -> Token | None:
+        """The noun for whom a name follows: "director" in "the director of the museum, Ann".
+
+        The name may be parsed as an apposition of the last name before it.
+        """
+        place, of = noun.head, noun.head.head
+        span = self._span(place)
+        is_nested = place.dep_ == "pobj" and of.lower_ == "of" and noun.i > place.i
+        above = of.head if is_nested and span and span.type != "person" else place
+        return above if above.lower_ in _OFFICES and not self._span(above) else None
+
+    def _past(self, noun: Token) -> Period | None:
+        """When an apposition was true, if only then; none if the text does not say when.
+
+        "Ann, then director of the museum, spoke in 1932"; an office is held until death.
+        """
+        verb = next((token for token in noun.ancestors if token.pos_ in _VERBS), noun)
+        is_dead = verb.lower_ == "died" and noun.lower_ in _OFFICES
+        before = noun.doc[max(noun.left_edge.i - 1, 0) : noun.i]
+        if not is_dead and all(token.lower_ != "then" for token in before):
+            return ALWAYS
+        period = self._periods.get(verb.i, ALWAYS)
+        return Period(at=period.at or period.start) or None
 
     def _titles(self, span: MentionSpan) -> Iterator[Clause]:
         """Nouns before a name: "the Danish astronomer Ole R\u00f8mer"."""
@@ -439,17 +501,24 @@ class _Walk:
         """The mention that contains a token, the last one if there are several."""
         return self._span_of.get(token.i)
 
-    def _names(self, noun: Token) -> list[str]:
+    def _names(self, noun: Token, verb: Token | None = None) -> list[str]:
         """The names in a noun phrase: of the noun, its conjuncts, or else its appositions.
+
+        Those of a noun with a `verb` are on the same side of it ("Ann, who died in Ulm, and Bo"),
+        and only the last one if it is in the singular or in brackets ("Ann and Bo, who was born").
 
         A place is followed by the places that contain it: an event in "Chicago, Illinois, USA" is
         in all three.
         """
         names: list[str] = []
-        for token in (noun, *noun.conjuncts) if noun.dep_ != "conj" else (noun,):
+        tokens = [noun, *noun.conjuncts] if noun.dep_ != "conj" else [noun]
+        if verb is not None:
+            tokens = [token for token in tokens if (token.i < verb.i) == (noun.i < verb.i)]
+            tokens = tokens[-1:] if verb.head == noun and _is_of_one(verb) else tokens
+        for token in tokens:
             span = self._span(token)
-            if token.tag_ == "WP$" and token.head.head.dep_ == "relcl":
-                names.extend(self._names(token.head.head.head))
+            if token.tag_ == "WP$" and (relative := token.head.head).dep_ == "relcl":
+                names.extend(self._names(relative.head, relative))
             elif token.i in self._coreference.pronouns:
                 names.extend(self._coreference.pronouns[token.i])
             elif span is not None:
@@ -462,9 +531,11 @@ class _Walk:
         return list(dict.fromkeys(names))
 
     def _appositions(self, token: Token) -> Iterator[tuple[Token, MentionSpan]]:
-        for child in token.children:
+        for child in token.children if self._span(token) else token.subtree:
             if child.dep_ == "appos" and (inner := self._span(child)):
-                yield child, inner
+                is_nested = inner.type == "person" and self._described(child) == token
+                if child.head == token or is_nested:
+                    yield child, inner
 
     def _larger_places(self, token: Token) -> Iterator[str]:
         place = self._span(token)
@@ -480,20 +551,21 @@ class _Walk:
         if own:
             return [name for child in own for name in self._subject_names(child)]
         if verb.dep_ in ("acl", "relcl"):
-            return self._subject_names(verb.head)
+            return self._subject_names(verb.head, verb)
         is_chained = verb.dep_ in ("conj", "xcomp", "advcl") and verb.head.pos_ in _VERBS
         return self._subjects(verb.head, depth + 1) if is_chained and depth < _MAX_VERBS else []
 
-    def _subject_names(self, noun: Token) -> list[str]:
+    def _subject_names(self, noun: Token, verb: Token | None = None) -> list[str]:
         """The names that a subject refers to, also by a relative pronoun or predicate noun."""
-        names = self._names(noun)
+        names = self._names(noun, verb)
         if names:
             return names
         if noun.tag_ in ("WDT", "WP"):
-            return self._subject_names(noun.head.head) if noun.head.dep_ == "relcl" else []
+            relative = noun.head
+            return self._subject_names(relative.head, relative) if relative.dep_ == "relcl" else []
         if noun.dep_ == "attr":
             return self._subjects(noun.head)
-        return self._names(noun.head) if noun.dep_ == "appos" else []
+        return self._names(noun.head, verb) if noun.dep_ == "appos" else []
 
     def _is_doubtful_modifier(self, verb: Token) -> bool:
         """A participle or relative clause after "a noun of Name" may belong to either noun."""
@@ -529,6 +601,13 @@ def _objects(verb: Token) -> list[Token]:
     objects = (child for child in verb.children if child.dep_ == "dobj")
     is_relative = verb.dep_ == "relcl"
     return [verb.head if is_relative and o.tag_ in ("WDT", "WP") else o for o in objects]
+
+
+def _is_of_one(verb: Token) -> bool:
+    """Whether what modifies a noun is of one thing: "who was", "who lives", "(born in Ulm)"."""
+    words = [verb, *(child for child in verb.children if child.dep_ in ("aux", "auxpass"))]
+    is_singular = any(word.tag_ == "VBZ" or word.lower_ == "was" for word in words)
+    return is_singular or verb.doc[verb.i - 1].text == "("
 
 
 def _is_infinitive(verb: Token) -> bool:

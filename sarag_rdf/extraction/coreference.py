@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spacy.tokens import Doc, Token
@@ -165,16 +165,33 @@ def resolve_coreference(
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)} | kinds
     roots = {s.root(doc).i for s in resolved} | kinds.keys()
     pronouns = [*_pronouns(doc, named, roots, clusters[topic], clusters)]
+    if _is_heading(doc, topic, resolved, matcher):
+        pronouns = [i for i in pronouns if doc[i].lower_ not in ("it", "its")]
     heads = {i: (name,) for i, name in kinds.items() if doc[i].dep_ in SUBJECTS}
     named |= dict.fromkeys(pronouns, topic)
     words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
-    pronouns += _definite_nouns(doc, named, clusters[topic], words, matcher)
+    nouns = _definite_nouns(doc, named, clusters, topic, words, matcher)
     pairs = {
         **heads,
+        **{i: (name,) for i, name in nouns},
+        **dict(_people(doc, named, clusters)),
         **dict(_introduced(doc, named, kinds, clusters[topic], clusters)),
         **dict(_pairs(doc, named, clusters[topic], clusters)),
     }
     return CoreferenceResult(topic, clusters, resolved, dict.fromkeys(pronouns, (topic,)) | pairs)
+
+
+def _is_heading(
+    doc: Doc, topic: str, spans: Sequence[MentionSpan], matcher: PhraseMatcher | None
+) -> bool:
+    """Whether a topic is a heading, not a thing: "Fairs: a list", "Ulm, 3 May 1990"."""
+    place, date = (*spans[:2], None, None)[:2]
+    if place and date and date.is_date and place.name == topic:
+        return place.begin == 0 and doc[place.end : date.begin].text == ","
+    noun = (topic.split(": ")[0].split() or [""])[-1]
+    is_kind = type_of_noun(noun) or (matcher and matcher.classes_of_noun(noun))
+    is_noun = noun.islower() or noun == topic.split(": ")[0]
+    return is_noun and bool(is_kind) and noun.endswith("s") and not noun.endswith("ss")
 
 
 def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
@@ -411,15 +428,19 @@ def _companion(token: Token, named: Mapping[int, str]) -> str:
 def _definite_nouns(
     doc: Doc,
     names: Mapping[int, str],
-    topic: CoreferenceCluster,
+    clusters: Mapping[str, CoreferenceCluster],
+    title: str,
     others: Collection[str],
     matcher: PhraseMatcher | None,
-) -> Iterator[int]:
+) -> Iterator[tuple[int, str]]:
     """Yield "the city" where the text says that its topic is a city, or the name of the topic does.
 
     The noun must have no other modifier, and must not be among the words of `others` names. It may
-    be another label of the class, or of one above it: "the outage" for an incident.
+    be another label of the class, or of one above it: "the outage" for an incident. Other nouns
+    mean the only thing named before with an article and the noun: "the viola" the Ayr Viola.
     """
+    topic = clusters[title]
+    ends: dict[str, set[str]] = {}
     kinds = {*topic.nouns, strip_disambiguation(topic.name).split(",")[0].split()[-1].lower()}
     for token in doc:
         is_subject = token.dep_ in SUBJECTS and names.get(token.i) == topic.name
@@ -430,7 +451,11 @@ def _definite_nouns(
     kinds_of = matcher.kinds_of if matcher else lambda _: ()
     classes = {class_ for kind in kinds for class_ in kinds_of(kind)}
     for token in doc:
-        if token.dep_ in ("attr", "appos", "conj", "oprd") or token.i in names:
+        name = names.get(token.i, "")
+        if name and token.text == name.split()[-1] and clusters[name].type != "person":
+            is_named = {child.lower_ for child in token.lefts} >= {"the"} and " " in name
+            ends.setdefault(token.lower_, set()).add(name if is_named else "")
+        if token.dep_ in ("attr", "appos", "conj", "oprd") or name:
             continue
         is_alone = not {"prep", "relcl", "acl", "appos"} & {child.dep_ for child in token.rights}
         is_definite = is_alone and [child.lower_ for child in token.lefts] == ["the"]
@@ -438,7 +463,41 @@ def _definite_nouns(
             is_definite and not classes.isdisjoint([*kinds_of(token.lower_)][:1])
         )
         if is_definite and is_kind and token.lower_ not in others:
-            yield token.i
+            yield token.i, title
+        elif is_definite and not is_kind and token.tag_ == "NN":
+            [name, *more] = ends.get(token.lower_, {""})
+            if name and not more:
+                yield token.i, name
+
+
+def _people(
+    doc: Doc, names: Mapping[int, str], clusters: Mapping[str, CoreferenceCluster]
+) -> Iterator[tuple[int, tuple[str]]]:
+    """Yield "he" and "she" after a sentence about one person: "Ada works in Ulm. She was born".
+
+    That person is its subject, and nobody else is in it, nor between the sentence and the pronoun.
+    """
+    person, gender = "", ""
+    for sentence in doc.sents:
+        people: dict[str, bool] = {}
+        for token in sentence:
+            name, word = names.get(token.i, ""), _GENDER.get(token.lower_, "")
+            is_place = token.dep_ in (*SUBJECTS, "poss")
+            is_alone = person and {*people} <= {person}
+            if word and not name and is_place and is_alone and gender in ("", word):
+                name, gender = person, word
+                yield token.i, (person,)
+            is_role = token.dep_ in ("attr", "appos", "compound", "nmod", "oprd")
+            is_other = word or token.lower_ == "him" or type_of_noun(token.lower_) == "person"
+            if name in clusters and clusters[name].type == "person":
+                is_subject = token.dep_ in SUBJECTS and token.head == sentence.root
+                people[name] = people.get(name, False) or is_subject
+            elif not name and is_other and not is_role:
+                people[""] = False
+        if people:
+            [first, *more] = people
+            before, person = person, first if people[first] and not more else ""
+            gender = gender if before == person else ""
 
 
 def _introduced(

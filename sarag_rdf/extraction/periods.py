@@ -52,7 +52,7 @@ ALWAYS = Period()
 
 
 def find_periods(doc: Doc) -> Mapping[int, Period]:
-    """The periods of a document by the verb, or the noun of the apposition, that they belong to."""
+    """The periods of a document by the verb, apposition or second object that they belong to."""
     stated: defaultdict[int, dict[Period, None]] = defaultdict(dict)
     for preposition, period in _stated(doc):
         anchor = _anchor(preposition)
@@ -71,6 +71,9 @@ def _stated(doc: Doc) -> Iterator[tuple[Token, Period]]:
             dates[tokens.start] = tokens.end, span.value
     ends: set[int] = set()
     for begin, (after, value) in dates.items():
+        when = next((t for t in doc[after : after + 2] if t.lower_ == "when"), None)
+        if when is not None:  # "in 1903, when she moved"
+            yield when, Period(at=value)
         if begin == 0 or begin in ends:
             continue
         preposition = doc[begin - 1]
@@ -92,6 +95,8 @@ def _anchor(preposition: Token) -> Token | None:
     token = preposition.head
     while token.pos_ not in _VERBS and token.dep_ != "appos":
         is_near = token.dep_ != "prep" or token.lower_ in _NEAR
+        if token.dep_ == "conj" and (token.head.dep_ == "dobj" or token.head.pos_ in _VERBS):
+            return token if token.pos_ == "PROPN" else None  # "mended A in 1996 and B in 2018"
         if not is_near or token.head == token or token.dep_ == "conj":
             return None
         token = token.head

@@ -149,6 +149,9 @@ def stem(word: str) -> str:
 _EVENTS = [frozenset(map(stem, verbs)) for verbs in ENGLISH["phrases"]["events"]]
 _SAME_EVENT = {verb: group for group in _EVENTS for verb in group}
 """Stem of a verb -> those of all verbs for the same event."""
+_SAME_EVENT["make"] = frozenset(map(stem, english("phrases", "making")))
+_MEASURES = {"weight": "weigh", "mass": "weigh"}
+"""Nouns for a quantity -> the verb whose object it is: "weighs 3 kg"."""
 
 
 def normalize_phrase(phrase: str) -> tuple[Word, ...]:
@@ -247,7 +250,7 @@ class PhraseMatcher:
             return
         events = filter(None, (_EVENT.fullmatch(name.casefold()) for name in names))
         own = frozenset().union(*(_SAME_EVENT.get(stem(event[1]), ()) for event in events))
-        others = frozenset(_SAME_EVENT.keys() - own if own else ())
+        others = frozenset((_SAME_EVENT.keys() - own) | {stem("dates")} if own else ())
         for pattern in _patterns_of(replace(known, label="", alternatives=())):
             if others.isdisjoint(pattern.words):
                 yield replace(pattern, meaning=property_, is_packaged=True)
@@ -298,7 +301,8 @@ class PhraseMatcher:
             return None
         domain_fit = self.fit(subject, property_.domains)
         is_own = pattern.is_verbatim and not pattern.is_packaged
-        is_vague = sum(word != WILDCARD for word in pattern.words) == 1
+        has_unit = object_.value is not None and object_.value.unit != ""
+        is_vague = sum(word != WILDCARD for word in pattern.words) == 1 and not has_unit
         value = None
         if property_.is_literal:
             is_open = object_.kind == "noun" and not property_.examples
@@ -472,11 +476,14 @@ def _value_phrases(label: str, kind: RangeKind) -> Iterator[tuple[str, ...]]:
     bare = _UNIT_OF_LABEL.sub("", label).casefold()
     if kind == "number":
         noun = stems_of(bare.removeprefix("number of "))
+        yield from ((_MEASURES[bare],),) if bare in _MEASURES else ()
         yield from (("have", *noun), ("have", *noun, "of"), (COPULA, *noun))
     if kind == "date" and (event := _EVENT.fullmatch(bare)):
         roots = {stem(event[1]), *map(event[1].removesuffix, ("ion", "tion", "ation"))}
         for root in roots.union(*(_SAME_EVENT.get(root, ()) for root in roots)):
             yield from (("be", root, "in"), ("be", root, "on"))
+        if not roots.isdisjoint(_SAME_EVENT["make"]):
+            yield stems_of("dates from")
 
 
 def _may_be_verb(label: str) -> bool:
