@@ -126,7 +126,7 @@ BUDGETS: dict[str, int] = {
     "building": 4688,
     "cli": 2963,
     "documents": 830,
-    "extraction": 4883,
+    "extraction": 4880,
     "graph": 7509,
     "kg": 5742,
     "models": 1830,
