@@ -174,7 +174,7 @@ def resolve_coreference(
     pairs = {
         **heads,
         **{i: (name,) for i, name in nouns},
-        **dict(_people(doc, named, clusters)),
+        **dict(_people(doc, named, clusters, topic)),
         **dict(_introduced(doc, named, kinds, clusters[topic], clusters)),
         **dict(_pairs(doc, named, clusters[topic], clusters)),
     }
@@ -185,9 +185,9 @@ def _is_heading(
     doc: Doc, topic: str, spans: Sequence[MentionSpan], matcher: PhraseMatcher | None
 ) -> bool:
     """Whether a topic is a heading, not a thing: "Fairs: a list", "Ulm, 3 May 1990"."""
-    place, date = (*spans[:2], None, None)[:2]
-    if place and date and date.is_date and place.name == topic:
-        return place.begin == 0 and doc[place.end : date.begin].text == ","
+    is_dated = len(spans) > 1 and spans[1].is_date and (spans[0].begin, spans[0].name) == (0, topic)
+    if is_dated and doc[spans[0].end : spans[1].begin].text == ",":
+        return True
     noun = (topic.split(": ")[0].split() or [""])[-1]
     is_kind = type_of_noun(noun) or (matcher and matcher.classes_of_noun(noun))
     is_noun = noun.islower() or noun == topic.split(": ")[0]
@@ -471,21 +471,24 @@ def _definite_nouns(
 
 
 def _people(
-    doc: Doc, names: Mapping[int, str], clusters: Mapping[str, CoreferenceCluster]
+    doc: Doc, names: Mapping[int, str], clusters: Mapping[str, CoreferenceCluster], topic: str
 ) -> Iterator[tuple[int, tuple[str]]]:
     """Yield "he" and "she" after a sentence about one person: "Ada works in Ulm. She was born".
 
-    That person is its subject, and nobody else is in it, nor between the sentence and the pronoun.
+    That person is its subject, and nobody else is in it, nor between the sentence and the pronoun;
+    and the text does not call the person, or somebody else whom it is about, by such a pronoun.
     """
-    person, gender = "", ""
+    genders = {names[t.i]: _GENDER[t.lower_] for t in doc if t.i in names and t.lower_ in _GENDER}
+    person = ""
     for sentence in doc.sents:
         people: dict[str, bool] = {}
         for token in sentence:
             name, word = names.get(token.i, ""), _GENDER.get(token.lower_, "")
-            is_place = token.dep_ in (*SUBJECTS, "poss")
-            is_alone = person and {*people} <= {person}
-            if word and not name and is_place and is_alone and gender in ("", word):
-                name, gender = person, word
+            is_place = word and not name and token.dep_ in (*SUBJECTS, "poss")
+            is_alone = person and {*people} <= {person} and genders.get(person, word) == word
+            if is_place and is_alone and (person == topic or genders.get(topic) != word):
+                name = person
+                genders[name] = word
                 yield token.i, (person,)
             is_role = token.dep_ in ("attr", "appos", "compound", "nmod", "oprd")
             is_other = word or token.lower_ == "him" or type_of_noun(token.lower_) == "person"
@@ -496,8 +499,7 @@ def _people(
                 people[""] = False
         if people:
             [first, *more] = people
-            before, person = person, first if people[first] and not more else ""
-            gender = gender if before == person else ""
+            person = first if people[first] and not more else ""
 
 
 def _introduced(

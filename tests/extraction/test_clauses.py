@@ -155,7 +155,8 @@ def test_who_is_what_of_whom(extractor: SpacyExtractor, text: str, expected: str
     [
         ("Fairs", "The Gull Fair was held in Ulm in 1931. It was opened by Ada Brook.",
          "Gull Fair opened Ada Brook"),
-        ("Fairs: a list", "- 1931: A fair was held. It was opened by Ada Brook.", ""),
+        ("Fairs: a list",
+         "# Fairs: a list\n\n- 1931: A fair was held. It was opened by Ada Brook.", ""),
         ("Gull Fair", "The fair was held in 1931. It was opened by Ada Brook.",
          "Gull Fair opened Ada Brook"),
         ("Bells and towers", "The tower was built. Its director was Ada Brook.", ""),
@@ -173,6 +174,7 @@ def test_who_is_what_of_whom(extractor: SpacyExtractor, text: str, expected: str
         ("Ulm", "Ada Brook met him. He was born in Riga.", ""),
         ("Ulm", "Ada Brook works here. She was born in Riga. He was born in Oslo.",
          "Ada Brook born Riga"),
+        ("Ada Brook", "Ada Brook left. She wept. Karl Holm died. She was born in Riga.", ""),
         ("Ulm", "Ada Brook works here. Karl Holm said that she was born in Riga.", ""),
     ],
 )  # fmt: skip
