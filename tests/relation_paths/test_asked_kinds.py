@@ -94,7 +94,7 @@ def test_what_is_of_the_kind_asked_for(works: KnowledgeGraph, question: str, tex
         ("Who was the Corn Tower built for?", ""),
         ("Who does Anton Rask work for?", "Velden Forge"),
         ("Where does Anton Rask work?", "Velden Forge"),
-        ("What was Velden Forge the maker on?", "Lark Lute; Swan Cello"),  # a noun
+        ("What is Velden Forge the maker of?", "Lark Lute; Swan Cello"),  # a noun
         ("Was the Swan Cello made by Velden Forge?", "yes"),
         ("Did Velden Forge make the Swan Cello?", "yes"),
         ("Was Velden Forge made by the Swan Cello?", ""),

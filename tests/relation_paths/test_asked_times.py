@@ -19,7 +19,13 @@ TEXTS = (
     "Dee | worked for | Wren | employer 0.9 | 1950\n\n"
     "Eli | worked for | Thule | employer 0.9 |\n\n"
     "Fay | was the founder of | Wren | founder- 0.9 | 1901\n\n"
-    "Gus | was head of | Wren | head- 0.9 | /1922"
+    "Gus | was head of | Wren | head- 0.9 | /1922\n\n"
+    "Hal | was head of | Orle | head- 0.9 | 1932\n\n"
+    "Hal | is head of | Orle | head- 0.9 |\n\n"
+    "Ida | commanded | Lark | head- 0.9 | 1944\n\n"
+    "Jo | was head of | Vale | head- 0.9 | 1950\n\n"
+    "Jo | was head of | Vale | head- 0.9 | 1960\n\n"
+    "Kai | is head of | Dusk | head- 0.9 | 2990/"
 )
 LOANS = """
     @prefix : <https://loans.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -33,6 +39,10 @@ LOANS = """
     :moss a :Harbour ; rdfs:label "Moss" . :vik a :Harbour ; rdfs:label "Vik" .
     :loan1 a rdf:Statement ; rdf:subject :osprey ; rdf:predicate :lentTo ; rdf:object :moss ;
         sarag:startTime "2014"^^xsd:gYear ; sarag:endTime "2016"^^xsd:gYear .
+    :keeper a owl:ObjectProperty ; rdfs:label "keeper" . :formerName a owl:DatatypeProperty ;
+        rdfs:label "former name" . :osprey :formerName "Upper Osprey" ; :keeper :moss .
+    :post rdf:subject :osprey ; rdf:predicate :keeper ; rdf:object :moss ; a rdf:Statement ;
+        sarag:pointInTime "1932"^^xsd:gYear .
 """
 
 
@@ -66,8 +76,18 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
         ("Who are the previous heads of Thule?", "Ann"),
         ("Who is the former founder of Wren?", ""),
         ("Who could be the head of Thule?", ""),
+        ("Who is the head of Orle?", "Hal"),  # and was in 1932
+        ("Who is the head of Lark?", ""),
+        ("Who is the head of Dusk?", ""),  # not yet
+        ("When was Jo head of Vale?", "1950; 1960"),
+        ("What is the keeper of Osprey?", ""),
+        ("What was the keeper of Osprey?", "Moss"),
+        ("When was Osprey lent to Moss?", "2014 to 2016"),
+        ("What is the former name of Osprey?", "Upper Osprey"),
         ("When was Ann head of Thule?", "1919 to 1937"),
-        ("Since when has Bea been head of Thule?", "from 1938"),
+        ("Until when was Ann head of Thule?", "1937"),
+        ("Since when was Cy head of Rook?", ""),
+        ("Since when has Bea been head of Thule?", "1938"),
         ("In which year was Cy head of Rook?", "1932"),
         ("When was Eli employed by Thule?", ""),
         ("When was Ann head of Rook?", ""),

@@ -25,6 +25,10 @@ STAFF = """
     :jana a :Person ; rdfs:label "Jana Ostrowska" ; :employer :thule .
     :kim a :Person ; rdfs:label "Kim Berenson" ; :employer :thule .
     :lea a :Person ; rdfs:label "Lea Berenson" ; :employer :halden .
+    :west rdfs:label "Weston Wing" ; :employer :halden .
+    :b rdfs:label "Block B" ; :employer :thule .
+    :hypo rdfs:label "hypothyroidism" ; :employer :thule . :tina rdfs:label "Martina Keller" ;
+        :employer :thule . :horn rdfs:label "Horn Institute" ; :employer :thule .
     :thule a :Observatory ; rdfs:label "Thule Observatory" .
     :halden a :Observatory ; rdfs:label "Halden Observatory" .
 """
@@ -53,10 +57,10 @@ def staff(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
             '"Lindqvist" is read as "Mara Lindqvist"; ',
         ),
         (
-            "Who was born earlier, Wiedenbrueck or Mara Lindqwist?",
+            "Who was born earlier, Wiedenbrueck or Mara Lindqvisst?",
             "Ottokar Wiedenbrueck",
             '"Wiedenbrueck" is read as "Ottokar Wiedenbrueck"; '
-            '"Mara Lindqwist" is read as "Mara Lindqvist"; ',
+            '"Mara Lindqvisst" is read as "Mara Lindqvist"; ',
         ),
     ],
 )
@@ -82,6 +86,11 @@ def test_a_misspelt_name_is_less_certain_than_a_part_of_it(staff: KnowledgeGraph
         "What is the employer of Berenson?",  # two persons
         "What is the employer of Jana Thorsager?",  # somebody else is called Jana
         "What is the employer of Ottilie Wiedmann?",  # too far from every name
+        "What is the employer of Easton Wing?",
+        "What is the employer of Block A?",
+        "What is the employer of hyperthyroidism?",
+        "What is the employer of Martin Keller?",
+        "What is the employer of the Institute?",
     ],
 )
 def test_a_name_that_may_be_another_is_not_read_as_it(staff: KnowledgeGraph, question: str) -> None:

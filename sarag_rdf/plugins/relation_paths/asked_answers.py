@@ -25,7 +25,7 @@ from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.view import GraphView
 
 WHICH: Final = re.compile(
-    r"\b(?:which|what) ((?!of|are|is|was|were|did|do|does)\w+)", re.IGNORECASE
+    r"\b(?:which|what) ((?!(?:of|are|is|was|were|did|do|does)\b)\w+)", re.IGNORECASE
 )
 """A question for a kind of thing, in a word."""
 _WHERE: Final = re.compile(r"\b(?:at|in|into|on|near|from|places?|locations?)\b")
@@ -40,8 +40,10 @@ _NO_ANSWERS: Final = {
 _WORD: Final = re.compile(r"\w+")
 _LABEL: Final = 3
 """Words of the longest label of a kind of thing that is asked for."""
-_FIRST: Final = re.compile(r"\W*(of|for|from|with|on|about|against) (?:whom|what)\b", re.IGNORECASE)
-_STRANDED: Final = re.compile(r"\b(\w+) (of|for|from|with|on|about|against)\W*$")
+_FIRST: Final = re.compile(
+    r"\W*(of|for|from|with|on|to|about|against) (?:whom|what)\b", re.IGNORECASE
+)
+_STRANDED: Final = re.compile(r"\b(\w+) (of|for|from|with|on|to|about|against)\W*$")
 _WITH_NOUN: Final = re.compile(r"\b(?:the|an?) (?:[\w-]+ ){1,3}\w+\W*$")
 _LAST_WORD: Final = re.compile(r"(\w+)\W*$")
 _PARTICIPLE: Final = re.compile(r"\w+ed|made|built|consists?|die|speak|think|hear|smell|taste")

@@ -20,12 +20,14 @@ from sarag_rdf.graph.valid_time import (
     ended,
     holds,
     moment_of,
+    not_holding,
     overlap,
     span_of,
     stated_times,
 )
 from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Triple, walks
+from sarag_rdf.plugins.relation_paths.tense import is_past_tense
 from sarag_rdf.retrieval.view import GraphView
 
 
@@ -39,8 +41,10 @@ def holding(
     """
     view, one = search.view, search.identities.one
     absent = view.absent(query)
+    imported_absent = absent
     if not query.at and is_now:
         absent |= view.derived(_ended, today())
+        imported_absent |= view.derived(_not_holding, today())
     made = search.statements(paths)
     present = {
         triple: [each for each in several if each.relationship not in absent]
@@ -54,14 +58,18 @@ def holding(
         if triple in made:
             return bool(present[triple]) and triple not in undated
         is_over = triple in undated or (one(subject), property_, one(object_)) in over
-        return not is_over and statement_iri(*triple) not in absent
+        return not is_over and statement_iri(*triple) not in imported_absent
 
     chosen = []
     for path in paths:
         pairs = zip(path.answers, walks(path), strict=True)
         if answers := tuple(answer for answer, walk in pairs if all(map(is_present, walk))):
             chosen.append(replace(path, answers=answers))
-    return chosen, {triple: several[0] for triple, several in present.items() if several}
+    return chosen, {
+        triple: min(several, key=lambda each: is_past_tense(each.text))  # else the surest
+        for triple, several in present.items()
+        if several
+    }
 
 
 def known_to_hold(
@@ -111,7 +119,18 @@ def _undated(
 
 
 def _ended(view: GraphView, day: str) -> frozenset[str]:
-    return ended(view.reader, moment_of(day))
+    """What has ended before a day, or begins after it."""
+    moment = moment_of(day)
+    begun = {
+        node
+        for node, (start, _, _) in stated_times(view.reader).items()
+        if start and (span := span_of(start.value)) and span[0] > moment[1]
+    }
+    return ended(view.reader, moment) | begun
+
+
+def _not_holding(view: GraphView, day: str) -> frozenset[str]:
+    return not_holding(view.reader, moment_of(day))
 
 
 def exclusive_count(

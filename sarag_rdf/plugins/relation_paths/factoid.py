@@ -15,7 +15,7 @@ from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.plugins.relation_paths.asked_answers import WHICH, kind_asked
 from sarag_rdf.plugins.relation_paths.compared_attributes import measured_by
 from sarag_rdf.plugins.relation_paths.identities import Identities
-from sarag_rdf.plugins.relation_paths.path_lookup import followed, without_names
+from sarag_rdf.plugins.relation_paths.path_lookup import TimeAsked, followed, without_names
 from sarag_rdf.plugins.relation_paths.path_model import packaged_model
 from sarag_rdf.retrieval.seeds import ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
@@ -30,10 +30,10 @@ _HOW: Final = re.compile(
     r"\W*how (?:(\w+) (?:is|are|was|were) ([^,]+?)|much (?:do|does|did) ([^,]+) (weigh|cost))\W*$",
     re.IGNORECASE,
 )
-_FORMER: Final = re.compile(r"\b(?:former|previous|past|ex-) ?(?=[a-z])", re.IGNORECASE)
-"""Who asks so asks for what has ended."""
+_FORMER: Final = re.compile(r"\b(?:former|previous) (?=[a-z])")
+"""Who asks so asks for what has ended, unless a label says it: "previous employer"."""
 _WHEN: Final = re.compile(
-    r"\W*(?:(?:since |until )?when|in (?:which|what) year) ((?:is|are|was|were|did|has|have) .*)",
+    r"\W*(?:(since |until )?when|in (?:which|what) year) ((?:is|are|was|were|did|has|have) .*)",
     re.IGNORECASE,
 )
 _NOT_CONFIRMED: Final = re.compile(
@@ -45,7 +45,7 @@ _TWO: Final = 2
 """Things that a question for yes or no names."""
 _NOT_LOOKED_UP: Final = re.compile(
     r"\bwhy\b|\b(?:could|should|would|might)\b|"
-    r"\bhow\b(?! (?:long|far|large|tall|big|high|deep|wide|old|many|much)\b)",
+    r"\bhow\b(?! (?:long|far|large|tall|big|high|deep|wide|old|many|much|heavy|fast)\b)",
     re.IGNORECASE,
 )
 _AT_TIME: Final = re.compile(
@@ -84,8 +84,10 @@ def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found |
         return None
     if is_yes_or_no(query.text):
         return _confirmed(view, query, find)
-    if _FORMER.search(query.text):
-        return find(_FORMER.sub("", query.text), time="former")
+    if former := _FORMER.search(query.text):
+        found = find(_FORMER.sub("", query.text), time="former", most_hops=1)
+        labelled = None if found else find(query.text)
+        return labelled if labelled and former[0].strip() in labelled.meaning else found
     if having := _HAVING.search(query.text):
         kind, *of_either = having.groups()
         of = "".join(filter(None, of_either))
@@ -115,11 +117,12 @@ def _dating(view: GraphView, find: Find, question: str) -> Found | None:
     """When it was so what a statement says: "when was X restored"."""
     if (match := _WHEN.match(question)) is None:
         return None
-    find = partial(find, time="asked")
-    spans = named_spans(view.names, match[1], ProperNames(view))
+    times: dict[str, TimeAsked] = {"since": "start", "until": "end"}
+    find = partial(find, time=times.get((match[1] or "").strip().lower(), "asked"))
+    spans = named_spans(view.names, match[2], ProperNames(view))
     if len(spans) == _TWO:
-        return _said(view, find, match[1])
-    tried = (find(f"{asking} {match[1]}", most_hops=1) for asking in ("by whom", "what", "of what"))
+        return _said(view, find, match[2])
+    tried = (find(f"{asking} {match[2]}", most_hops=1) for asking in ("by whom", "what"))
     return next(filter(None, tried), None)
 
 

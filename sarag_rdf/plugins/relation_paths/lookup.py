@@ -9,6 +9,7 @@ from typing import Final
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Query
+from sarag_rdf.extraction.names import type_of_noun
 from sarag_rdf.plugins.relation_paths.factoid import dated, factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_answers import with_units
@@ -24,6 +25,8 @@ _COMPARES: Final = re.compile(
 """Words of English questions that no single path answers."""
 _LEAST_PART: Final = 0.5
 """The least share of the letters of a name that stands for it."""
+_LEAST_LETTERS: Final = 5
+"""The letters of the shortest word that may be misspelt."""
 _MARKS: Final = "\"'?!.,;: "
 """What may stand before and after a name."""
 
@@ -50,11 +53,11 @@ def _with_near_names(view: GraphView, query: Query) -> Found | None:
     """The answer for misspelt names and for parts of names, if each can mean one thing only."""
     names = names_in(view, query.text, _LEAST_PART)
     probability, near, readings = 1.0, list[NearName](), list[str]()
-    for each in names.near:
+    for each in sorted(names.near, key=lambda near: near.span):
         words = query.text[slice(*each.span)].strip(_MARKS)
         if (name := _name(view, words, each)) is None:
             continue
-        if not _words(words) <= _words(name):  # a part is as good: it is the only one so called
+        if not {*_words(words)} <= {*_words(name)}:  # a part is as good: it alone is called so
             probability *= each.probability
         near.append(replace(each, name=name))
         readings.append(f'"{words}" is read as "{name}"')
@@ -72,19 +75,47 @@ def _with_near_names(view: GraphView, query: Query) -> Found | None:
 
 
 def _name(view: GraphView, words: str, near: NearName) -> str | None:
-    """The name that words nearly are, of one thing if they are a part of it; None if of several.
+    """The name that words nearly are; None if they are no part of it, and no misspelt one.
 
-    So it is if another name has one of the words that this one has not: "Jana" is no misspelt
-    "Jan" where somebody else is called so.
+    A part is what one thing alone ends with, and no word for things of a kind. Words are misspelt
+    by a letter, and unless another name has them: "Joanna" where somebody else is called so.
     """
     entities = [view.iris.entities[row] for row in near.rows]
     if not near.name and len({*map(view.derived(Identities).one, entities)}) > 1:
         return None
     name = near.name or view.labels(entities)[entities[0]][0]
-    others = _words(words) - _words(name)
+    given, own = _words(words), _words(name)
+    if own[-len(given) :] == given and len(given) < len(own):
+        return None if any(map(type_of_noun, given)) else name
+    pairs = zip(given, own, strict=True) if len(given) == len(own) else [("", "?")]
+    if not all(one == other or _is_misspelt(one, other) for one, other in pairs):
+        return None
+    others = {*given} - {*own}
     known = (_words(other) for _, other in view.name_index.candidates(words))
     return None if any(not others.isdisjoint(other) for other in known) else name
 
 
-def _words(name: str) -> set[str]:
-    return {*normalize_name(name).split()}
+def _words(name: str) -> list[str]:
+    return normalize_name(name).split()
+
+
+def _is_misspelt(one: str, other: str) -> bool:
+    """Whether a letter within a long word is missing, too many, or in the place of its neighbour.
+
+    Another letter, and one more at the end, make other words: "rubella" and "rubeola", "Martin" and
+    "Martina"; but for one that is doubled.
+
+    >>> _is_misspelt("johanes", "johannes"), _is_misspelt("martin", "martina")
+    (True, False)
+    """
+    short, long = sorted((one, other), key=len)
+    if len(short) < _LEAST_LETTERS:
+        return False
+    if len(short) == len(long):
+        differing = [pair for pair in zip(one, other, strict=True) if pair[0] != pair[1]]
+        if len(differing) == 1 and not "".join(differing[0]).isascii():  # "o" for "ø"
+            return True
+        swaps = (f"{one[:i]}{one[i + 1]}{one[i]}{one[i + 2 :]}" for i in range(1, len(one) - 1))
+        return other in swaps and one[0] == other[0]
+    inner = (f"{long[:i]}{long[i + 1 :]}" for i in range(1, len(long) - 1))
+    return short in inner or (long[:-1] == short and long[-1] == long[-2])

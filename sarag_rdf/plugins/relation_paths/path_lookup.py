@@ -6,6 +6,7 @@ Paths lead through imported graphs, or else through what was extracted from docu
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, islice
@@ -13,6 +14,7 @@ from typing import Final, Literal
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.types import Query, RelationPath, Timed
+from sarag_rdf.base.vocab import text_of
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.valid_time import NO_TIMES, stated_times, timed
 from sarag_rdf.plugins.relation_paths.asked_answers import as_asked, kinds_of, of_kind
@@ -35,6 +37,7 @@ from sarag_rdf.plugins.relation_paths.tense import (
     is_past_state,
     is_past_tense,
     is_present_tense,
+    remains_so,
 )
 from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
@@ -53,8 +56,9 @@ _TRIED: Final = 3
 """Paths of which one has to lead to what is of the kind that is asked for."""
 _HOMONYMS: Final = 5
 """Things with the name of the topic that are followed beside it, at most."""
-TimeAsked = Literal["", "known", "former", "asked"]
+TimeAsked = Literal["", "known", "former", "asked", "start", "end"]
 """Of statements: any time, one that includes that of the query, one that is over, or their own."""
+_OWN_TIMES: Final = {"asked": "times", "start": "start_time", "end": "end_time"}
 
 
 def followed(
@@ -89,8 +93,10 @@ def followed(
                 return None
             if chosen := of_kind(search, topics[0].asking, kind, chosen):
                 found = looked_up(search, query, topics, chosen, stated, others, "paths")
-                if time == "asked":
-                    return _timed(search, chosen, stated, found)
+                if time in _OWN_TIMES:
+                    hop = Hop(*best.hops[0])
+                    is_said = any(_is_directed(search, topic.asking, hop) for topic in topics)
+                    return _timed(search, chosen, found, _OWN_TIMES[time]) if is_said else None
                 return _counted(search, chosen, stated, found) if is_count else found
     return None
 
@@ -196,20 +202,19 @@ def _holding(
 def _over(view: GraphView, stated: Mapping[Triple, Stated], question: str) -> set[Triple]:
     """Statements in the past tense that a question in the present leaves out.
 
-    It leaves out what may have ended, unless it has a start or an end, and of those without a time
-    all, if it asks with a verb for what goes on, or if some are in the present tense. The question
-    is empty for the steps of a path.
+    It leaves out what may have ended, unless it has a start or an end, what was so at a time but
+    for what remains so, and of those without a time all, if it asks with a verb for what goes on,
+    or if some are in the present tense. The question is empty for the steps of a path.
     """
     past = {t: each for t, each in stated.items() if is_past_tense(each.text)}
     times = stated_times(view.reader, {each.relationship for each in past.values()})
     is_all = asks_what_goes_on(question) or (bool(question) and len(past) < len(stated))
     over = set[Triple]()
     for triple, each in past.items():
-        start, end, _ = times.get(each.relationship, NO_TIMES)
+        start, end, at = times.get(each.relationship, NO_TIMES)
         is_open = start is not None or end is not None
-        if (is_past_state(each.text) and not is_open) or (
-            is_all and each.relationship not in times
-        ):
+        is_past = not remains_so(each.text) if at else is_past_state(each.text)
+        if (is_past and not is_open) or (is_all and each.relationship not in times):
             over.add(triple)
     return over
 
@@ -288,19 +293,29 @@ def _counted(
 
 
 def _timed(
-    search: PathSearch,
-    paths: Sequence[RelationPath],
-    stated: Mapping[Triple, Stated],
-    found: Found,
+    search: PathSearch, paths: Sequence[RelationPath], found: Found, field: str
 ) -> Found | None:
-    """The times of the statements that lead to the answers, if all have one."""
-    answers = [answer for path in paths for answer in path.answers]
-    ways = [walk[-1] for walk in chain.from_iterable(map(walks, paths))]
-    relationships = {t: stated[t].relationship for t in ways if t in stated}
-    known = timed(search.view.reader, relationships.values())
-    times = [Timed(**known.get(relationships.get(way, ""), {})).times for way in ways]
-    if not all(times):
+    """The times of all statements that lead to the answers, if each has one of that kind."""
+    reader, made = search.view.reader, search.statements(paths)
+    said_by = defaultdict[Triple, set[str]](set)
+    for triple, several in made.items():
+        said_by[triple] |= {each.relationship for each in several}
+    if not all(walk[-1] in made for path in paths for walk in walks(path)):
+        rows = reader.select_provenance_for("reified-statements", stated_times(reader))
+        for node, subject, property_, object_, *_ in rows:
+            said_by[text_of(subject), text_of(property_), text_of(object_)].add(node.value)
+    ways = {
+        (answer.name, statement)
+        for path in paths
+        for answer, walk in zip(path.answers, walks(path), strict=True)
+        for statement in said_by[walk[-1]] or {""}
+    }
+    known = timed(reader, {statement for _, statement in ways} - {""})
+    times = {
+        (str(getattr(Timed(**known.get(statement, {})), field)), name) for name, statement in ways
+    }
+    if not times or not all(text for text, _ in times):
         return None
-    several = len({*times}) > 1
-    named = (f"{t} ({a.name})" if several else t for t, a in zip(times, answers, strict=True))
+    is_one = len({name for _, name in times}) == 1
+    named = (text if is_one else f"{text} ({name})" for text, name in sorted(times))
     return replace(found, names=tuple(dict.fromkeys(named)))

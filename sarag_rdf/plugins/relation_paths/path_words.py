@@ -54,7 +54,10 @@ _PASSIVE: Final = re.compile(r"(?:is|was|are|were) \w+(?:ed|en|on)")
 """A passive without a preposition, "was awarded": it is no verb of who awards."""
 _ACT: Final = re.compile(r"\w+(?:ion|ment|ance|ence|ship)s?")
 """A word for what is done: "supervision"."""
-_DOER: Final = re.compile(r"(?!(?:after|over|under)$)\w{2,}(?:er|or)s?")
+_DOER: Final = re.compile(
+    r"(?!(?:after|over|under)$|(?:suff|off|cov|deliv|ent|ord|ref|transf|consid|administ)ers?$)"
+    r"\w{2,}(?:er|or)s?"
+)
 """A word for who does something: "supervisors"."""
 _FORM: Final = re.compile(r"[<>+]? of$|[<>+]$")
 """What a form has behind its stem."""

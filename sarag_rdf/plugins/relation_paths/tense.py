@@ -31,13 +31,23 @@ _PAST_STATE: Final = re.compile(
 )
 _ROLE: Final = re.compile(r"\b(?:was|were) (?:the |an? )?((?:[\w-]+ ){0,2}[\w-]+) (?:of|at|for)\b")
 """What somebody was of something: an office or a place, which may have ended."""
-_LASTING: Final = re.compile(
-    r"\b(?:\w+ed|born|made|built|held|kept|known|written|drawn|given|taken|found|"
-    r"author|founder|maker|inventor|discoverer|creator|composer|designer|architect|builder|painter|"
+_LASTING_NOUN: Final = re.compile(
+    r"\b(?:author|founder|maker|inventor|discoverer|creator|composer|designer|architect|builder|painter|"
     r"sculptor|writer|translator|father|mother|son|daughter|brother|sister|parent|child|cousin|"
     r"uncle|aunt|nephew|niece|grand\w+|pupil|student|teacher|native|descendant|work|name)s?\b"
 )
-"""Words for what remains so, and participles of what was done."""
+"""Words for what somebody remains."""
+_PARTICIPLE: Final = re.compile(
+    r"\b(?:\w+ed|born|made|built|held|kept|known|written|drawn|given|taken|found)\b"
+)
+_ACT: Final = re.compile(
+    r"\b(?:founded|established|created|built|made|constructed|designed|wrote|written|composed|"
+    r"painted|drew|drawn|invented|discovered|named|born|died|buried|published|released|produced|"
+    r"recorded|directed|translated|edited|introduced|won|awarded|received|taught|supervised|"
+    r"studied|killed|signed|adopted|opened|launched|completed|restored|repaired|appeared|starred|"
+    r"acted|married)\b"
+)
+"""What is done once: whoever did it remains who did."""
 _PRESENT: Final = re.compile(r"\b(?:is|are|has|have)\b")
 """In a statement that holds, or has held since: "is based in", "has worked for"."""
 
@@ -73,5 +83,13 @@ def is_past_state(statement: str) -> bool:
     """
     said = _NAME.sub("", statement)
     role = _ROLE.search(said)
-    is_role = role is not None and not _LASTING.search(role[1])
+    is_role = role is not None and not (
+        _LASTING_NOUN.search(role[1]) or _PARTICIPLE.search(role[1])
+    )
     return (is_role or bool(_PAST_STATE.search(said))) and not _PRESENT.search(said)
+
+
+def remains_so(statement: str) -> bool:
+    """Whether a statement in the past tense says what remains so: "wrote", "was the author of"."""
+    said = _NAME.sub("", statement)
+    return bool(_ACT.search(said) or _LASTING_NOUN.search(said))
