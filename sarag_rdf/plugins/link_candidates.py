@@ -55,6 +55,7 @@ MIN_CHARACTER_COSINE, MIN_EMBEDDING_COSINE = 0.6, 0.75
 MAX_DESCRIPTIONS = 3
 """Descriptions of an entity that are used, the first in alphabetical order."""
 
+_APPOSITION = re.compile(r"\s*[,(]")
 _YEAR = re.compile(r"[12]\d{3}")
 IriPair = tuple[str, str]
 
@@ -63,7 +64,8 @@ IriPair = tuple[str, str]
 class NameMatch:
     """The best match of names of a pair: its weighted score, its cosine, and the measure.
 
-    `is_only`: an equal preferred name that no other item has. `contains`: one name and more.
+    `is_only`: an equal preferred name that no other item has. `contains`: one name and more, but
+    for an apposition of the item's.
     """
 
     score: float
@@ -168,7 +170,9 @@ class _Search:
                     score = SIMILAR_FACTOR * cosine
                     if score > result.get((entity, item), _NO_MATCH).score:
                         one, other = f" {names[row]} ", f" {others[column]} "
-                        contains = other in one or one in other
+                        head = _APPOSITION.split(self.items.labels.get(item, ""))[0]
+                        is_head = normalize_name(head) == names[row]  # "Budapest, city"
+                        contains = other in one or (one in other and not is_head)
                         result[entity, item] = NameMatch(score, cosine, near, contains=contains)
         return result
 
