@@ -91,15 +91,6 @@ def holds(times: Times, moment: Span) -> bool:
     return overlap(days_of(times), moment)
 
 
-def has_ended(times: Times, moment: Span) -> bool:
-    """Whether what has these times ended before a moment.
-
-    >>> has_ended((None, Literal("1937"), None), moment_of("1938"))
-    True
-    """
-    return times[1] is not None and days_of(times)[1] < moment[0]
-
-
 def not_holding(reader: GraphReader, moment: Span) -> frozenset[str]:
     """The relationships with a time that does not include the moment.
 
@@ -108,10 +99,11 @@ def not_holding(reader: GraphReader, moment: Span) -> frozenset[str]:
     return _with_triples(reader, _without_moment(reader, moment))
 
 
-def ended(reader: GraphReader, moment: Span) -> frozenset[str]:
-    """Those of `not_holding` that have ended before the moment."""
+def ended_or_later(reader: GraphReader, moment: Span) -> frozenset[str]:
+    """Those of `not_holding` with a start or an end: a point in time is neither."""
     times = stated_times(reader).items()
-    return _with_triples(reader, frozenset(node for node, own in times if has_ended(own, moment)))
+    absent = (node for node, own in times if (own[0] or own[1]) and not holds(own, moment))
+    return _with_triples(reader, frozenset(absent))
 
 
 def _with_triples(reader: GraphReader, absent: frozenset[str]) -> frozenset[str]:

@@ -37,7 +37,7 @@ GAP: Final = 2
 _WORD = re.compile(r"\S+")
 _LETTERS = re.compile(r"\w+")
 _DIGITS = re.compile(r"\d")
-_MARKS: Final = "\"'?!.,;: "
+MARKS: Final = "\"'?!.,;: "
 """What may stand before and after a name."""
 _APPOSITION = re.compile(r"\s*[,(].*")
 
@@ -252,7 +252,7 @@ class QuestionNames:
         text = self.question
         for near in sorted(self.near, key=lambda near: near.span, reverse=True):
             begin, end = near.span
-            end = begin + len(text[begin:end].rstrip(_MARKS))
+            end = begin + len(text[begin:end].rstrip(MARKS))
             text = text[:begin] + (near.name or text[begin:end]) + text[end:]
         return text
 
@@ -269,7 +269,7 @@ class QuestionNames:
         """The seeds; the reason of those of near names is the words that name them."""
         reasons: dict[str, str] = {}
         for near in self.near:
-            words = self.question[slice(*near.span)].strip(_MARKS)
+            words = self.question[slice(*near.span)].strip(MARKS)
             if normalize_name(words) != normalize_name(near.name):
                 rows = map(view.iris.entities.__getitem__, near.rows)
                 reasons |= dict.fromkeys(rows, f'named in the question as "{words}"')

@@ -80,8 +80,7 @@ def of_kind(
             return []
         is_work = any(map(_WORK.search, _texts(search, hops[-1])))
         other += [] if is_work else ["organization"]
-    labelled = classes.named(kind.lower())
-    named = labelled.get(max(labelled, key=len, default=""), frozenset())
+    named = _called(classes, kind)
     excluded = frozenset(chain.from_iterable(classes.named(" ".join(other)).values()))
     stems = search.model.content(kind)
     which = WHICH.search(question)
@@ -128,7 +127,12 @@ def kind_asked(view: GraphView, text: str) -> str:
 
 def _classes_asked(search: PathSearch, asked: str) -> frozenset[str]:
     """The classes with the label with which a text begins."""
-    labelled = search.view.derived(AskedClasses).named(kind_asked(search.view, asked).lower())
+    return _called(search.view.derived(AskedClasses), kind_asked(search.view, asked))
+
+
+def _called(classes: AskedClasses, label: str) -> frozenset[str]:
+    """The classes with a label, or else with the longest one in it."""
+    labelled = classes.named(label.lower())
     return labelled.get(max(labelled, key=len, default=""), frozenset())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import chain, permutations, product
 
@@ -11,13 +11,14 @@ from sarag_rdf.base.iris import statement_iri
 from sarag_rdf.base.types import Query, RelationPath
 from sarag_rdf.base.vocab import text_of
 from sarag_rdf.graph.constraints import Constraints
+from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.valid_time import (
     NO_TIMES,
     Span,
     Times,
     days_of,
-    ended,
+    ended_or_later,
     holds,
     moment_of,
     not_holding,
@@ -43,7 +44,7 @@ def holding(
     absent = view.absent(query)
     imported_absent = absent
     if not query.at and is_now:
-        absent |= view.derived(_ended, today())
+        absent |= view.derived(_ended_or_later, today())
         imported_absent |= view.derived(_not_holding, today())
     made = search.statements(paths)
     present = {
@@ -83,11 +84,15 @@ def known_to_hold(
     made = {triple: each.relationship for triple, each in stated.items()}
     times = stated_times(reader, None if triples - made.keys() else made.values())
     known = {node for node, own in times.items() if _is_known(own, moment)}
-    rows = reader.select_provenance_for("reified-statements", known - {*made.values()})
-    reified = {(text_of(s), text_of(p), text_of(o)) for _, s, p, o, *_ in rows}
-    return reified.intersection(triples) | {
-        triple for triple, node in made.items() if node in known
-    }
+    described = {triple for _, triple in reified(reader, known - {*made.values()})}
+    return described.intersection(triples) | {t for t, node in made.items() if node in known}
+
+
+def reified(reader: GraphReader, nodes: Iterable[str]) -> Iterator[tuple[str, Triple]]:
+    """The nodes of RDF reification among these, and the statements that they describe."""
+    for node, *terms in reader.select_provenance_for("reified-statements", nodes):
+        subject, property_, object_ = map(text_of, terms[:3])
+        yield node.value, (subject, property_, object_)
 
 
 def _is_known(times: Times, moment: Span) -> bool:
@@ -118,15 +123,8 @@ def _undated(
     return frozenset(undated)
 
 
-def _ended(view: GraphView, day: str) -> frozenset[str]:
-    """What has ended before a day, or begins after it."""
-    moment = moment_of(day)
-    begun = {
-        node
-        for node, (start, _, _) in stated_times(view.reader).items()
-        if start and (span := span_of(start.value)) and span[0] > moment[1]
-    }
-    return ended(view.reader, moment) | begun
+def _ended_or_later(view: GraphView, day: str) -> frozenset[str]:
+    return ended_or_later(view.reader, moment_of(day))
 
 
 def _not_holding(view: GraphView, day: str) -> frozenset[str]:

@@ -16,7 +16,7 @@ from sarag_rdf.plugins.relation_paths.path_answers import with_units
 from sarag_rdf.plugins.relation_paths.path_comparisons import compared
 from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, without_names
 from sarag_rdf.plugins.relation_paths.superlatives import extreme
-from sarag_rdf.retrieval.near_names import NearName, QuestionNames, names_in
+from sarag_rdf.retrieval.near_names import MARKS, NearName, QuestionNames, names_in
 from sarag_rdf.retrieval.view import GraphView
 
 _COMPARES: Final = re.compile(
@@ -27,8 +27,6 @@ _LEAST_PART: Final = 0.5
 """The least share of the letters of a name that stands for it."""
 _LEAST_LETTERS: Final = 5
 """The letters of the shortest word that may be misspelt."""
-_MARKS: Final = "\"'?!.,;: "
-"""What may stand before and after a name."""
 
 
 def lookup(view: GraphView, query: Query) -> Found | None:
@@ -54,7 +52,7 @@ def _with_near_names(view: GraphView, query: Query) -> Found | None:
     names = names_in(view, query.text, _LEAST_PART)
     probability, near, readings = 1.0, list[NearName](), list[str]()
     for each in sorted(names.near, key=lambda near: near.span):
-        words = query.text[slice(*each.span)].strip(_MARKS)
+        words = query.text[slice(*each.span)].strip(MARKS)
         if (name := _name(view, words, each)) is None:
             continue
         if not {*_words(words)} <= {*_words(name)}:  # a part is as good: it alone is called so

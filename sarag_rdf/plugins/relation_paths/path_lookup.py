@@ -14,11 +14,10 @@ from typing import Final, Literal
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.types import Query, RelationPath, Timed
-from sarag_rdf.base.vocab import text_of
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.valid_time import NO_TIMES, stated_times, timed
 from sarag_rdf.plugins.relation_paths.asked_answers import as_asked, kinds_of, of_kind
-from sarag_rdf.plugins.relation_paths.exclusive_values import holding, known_to_hold
+from sarag_rdf.plugins.relation_paths.exclusive_values import holding, known_to_hold, reified
 from sarag_rdf.plugins.relation_paths.path_answers import looked_up
 from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.path_model import (
@@ -301,9 +300,8 @@ def _timed(
     for triple, several in made.items():
         said_by[triple] |= {each.relationship for each in several}
     if not all(walk[-1] in made for path in paths for walk in walks(path)):
-        rows = reader.select_provenance_for("reified-statements", stated_times(reader))
-        for node, subject, property_, object_, *_ in rows:
-            said_by[text_of(subject), text_of(property_), text_of(object_)].add(node.value)
+        for node, triple in reified(reader, stated_times(reader)):
+            said_by[triple].add(node)
     ways = {
         (answer.name, statement)
         for path in paths
