@@ -125,7 +125,7 @@ def queries(folder: Path, server: Server, runs: int) -> Iterator[tuple[str, int,
         values = seeds(store, header["params"])[:SEEDS] if header["params"] != "none" else None
 
         def rows(reader: GraphReader, name: str = name, values: Any = values) -> list[Any]:
-            return reader.rows(name) if values is None else list(reader.rows_for(name, values))
+            return [*(reader.rows(name) if values is None else reader.rows_for(name, values))]
 
         count = len(rows(near))
         if len(rows(far)) != count:

@@ -35,11 +35,23 @@ def narrow(values: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:
 
 def packed(texts: Iterable[str]) -> tuple[NDArray[np.uint8], Ends]:
     """The concatenation of strings in UTF-8, and the end offset of each."""
-    data, ends = bytearray(), array("q")
-    for text in texts:
-        data += text.encode("utf-8", "surrogatepass")
-        ends.append(len(data))
-    return np.frombuffer(data, dtype=np.uint8), narrow(np.array(ends, dtype=np.int64))
+    (column,) = _packed_columns(((text,) for text in texts), 1)
+    return column
+
+
+def _packed_columns(
+    rows: Iterable[Sequence[str]], width: int
+) -> list[tuple[NDArray[np.uint8], Ends]]:
+    """What `packed` returns for each column of rows, which are read once."""
+    columns = [(bytearray(), array("q")) for _ in range(width)]
+    for row in rows:
+        for (data, ends), text in zip(columns, row, strict=True):
+            data += text.encode("utf-8", "surrogatepass")
+            ends.append(len(data))
+    return [
+        (np.frombuffer(data, dtype=np.uint8), narrow(np.array(ends, dtype=np.int64)))
+        for data, ends in columns
+    ]
 
 
 def unpacked(data: NDArray[np.uint8], ends: Ends) -> list[str]:
@@ -68,6 +80,11 @@ class IriList(Sequence[str]):
     def packed(cls, texts: Iterable[str]) -> IriList:
         """A list of the given strings as they are."""
         return texts if isinstance(texts, IriList) else cls(*packed(texts))
+
+    @classmethod
+    def columns(cls, rows: Iterable[Sequence[str]], width: int) -> list[IriList]:
+        """A list for each of the columns of rows, which are read once and not held."""
+        return [cls(*column) for column in _packed_columns(rows, width)]
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]], name: str) -> IriList:

@@ -150,6 +150,12 @@ class GraphStore(Protocol):
         or unbound, which an endpoint may return faster. Raises what `query` raises.
         """
 
+    def each_row(self, text: str, key: str, *, iris: bool = False) -> Iterator[tuple[Any, ...]]:
+        """The rows of `select`, which a store on this machine does not hold all at once.
+
+        They must be read in one thread.
+        """
+
     def apply(self, change: Change) -> None:
         """Apply a change as one transaction; an endpoint applies it in several requests."""
 

@@ -46,7 +46,7 @@ class EntailingStore:
     def __init__(self, inner: GraphStore, minter: Minter) -> None:
         self.inner = inner
         self.is_shared, self.max_values = inner.is_shared, inner.max_values
-        self.query, self.select = inner.query, inner.select
+        self.query, self.select, self.each_row = inner.query, inner.select, inner.each_row
         self.load, self.load_ntriples = inner.load, inner.load_ntriples
         self.quads, self.graphs, self.close = inner.quads, inner.graphs, inner.close
         self._reader = GraphReader(inner, minter)

@@ -207,9 +207,10 @@ class GraphReader:
         own = tuple(part for part in self.parts if part.name == DOCUMENTS)
         return replace(self, over=own, journal=None)
 
-    def rows(self, name: str) -> list[tuple[Any, ...]]:
-        """All rows of a query file without parameters, part by part."""
-        return [row for part, query in self._files(name) for row in _all_rows(part, query)]
+    def rows(self, name: str) -> Iterator[tuple[Any, ...]]:
+        """All rows of a query file without parameters, part by part, in one thread."""
+        for part, query in self._files(name):
+            yield from _all_rows(part, query)
 
     def rows_for(self, name: str, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:
         """Rows of a query file for the given IRIs, sorted and unique, in few queries."""
@@ -267,11 +268,12 @@ def term_reader(reader: GraphReader, part: Part) -> GraphReader:
     return replace(reader, over=(own,), journal=None)
 
 
-def _all_rows(part: Part, query: QueryFile) -> list[tuple[Any, ...]]:
-    text = query.fill(None, part.graphs, part.paths, part.ontologies)
-    rows = part.store.select(text, query.key, iris=query.returns_iris).rows
-    log.debug("%s.rq: rows %d", query.name, len(rows))
-    return rows
+def _all_rows(part: Part, query: QueryFile) -> Iterator[tuple[Any, ...]]:
+    text, count = query.fill(None, part.graphs, part.paths, part.ontologies), 0
+    for row in part.store.each_row(text, query.key, iris=query.returns_iris):
+        count += 1
+        yield row
+    log.debug("%s.rq: rows %d", query.name, count)
 
 
 def _rows_for(part: Part, query: QueryFile, iris: Iterable[str]) -> Iterator[tuple[Any, ...]]:

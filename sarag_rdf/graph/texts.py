@@ -139,11 +139,11 @@ def texts_of(reader: GraphReader, kind: Kind, relationships: Texts | None = None
     have; they are read if they are not given.
     """
     if kind != "document":
-        return _packed(reader.rows(f"{kind}-texts"))
+        return _packed(reader.rows(f"{kind}-texts"), 3 if kind == "relationship" else 2)
     imported = reader.imported
     if not imported.parts:
         return _titled_texts(reader.rows("document-texts"))
-    own = reader.extracted.rows("document-texts")
+    own = [*reader.extracted.rows("document-texts")]
     documents = {row[0].value for row in own}  # their texts are their own
     stated: defaultdict[str, list[str]] = defaultdict(list)
     known = relationships or texts_of(imported, "relationship")
@@ -157,7 +157,7 @@ def texts_of(reader: GraphReader, kind: Kind, relationships: Texts | None = None
 def texts_for(reader: GraphReader, kind: Kind, iris: Iterable[str]) -> Texts:
     """The texts of the given nodes, for those that are in the graph of documents."""
     rows = reader.select_provenance_for(f"{kind}-texts", iris)
-    return _titled_texts(rows) if kind == "document" else _packed(rows)
+    return _titled_texts(rows) if kind == "document" else _packed(rows, 2)
 
 
 def is_disjoint_from_imports(reader: GraphReader, delta: Delta) -> bool:
@@ -181,10 +181,19 @@ def _one_each(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
         yield min(same, key=text)
 
 
-def _packed(rows: Iterable[tuple[Any, ...]]) -> Texts:
-    chosen = [*_one_each(rows)]  # may be millions
-    columns = range(len(chosen[0]) if chosen else 2)
-    return Texts(*(IriList.packed(row[column].value for row in chosen) for column in columns))
+def _packed(rows: Iterable[tuple[Any, ...]], width: int) -> Texts:
+    """What `_one_each` chooses of rows, which may be millions: they are not held as terms."""
+    read = ((str(by_language(row[1])[:2]), *(cell.value for cell in row)) for row in rows)
+    language, *columns = IriList.columns(read, width + 1)
+
+    def rank(row: int) -> list[str]:
+        return [each[row] for each in (language, *columns)]
+
+    names = [*columns[0]]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    chosen = [min(same, key=rank) for _, same in groupby(order, names.__getitem__)]
+    del names, order  # as large as the rows
+    return Texts(*(IriList.packed(map(column.__getitem__, chosen)) for column in columns))
 
 
 def _titled_texts(

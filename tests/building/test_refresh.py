@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -250,6 +251,11 @@ class Counting(OxigraphStore):
         found = super().select(text, key, iris=iris)
         self.read += len(found.rows)
         return found
+
+    def each_row(self, text: str, key: str, *, iris: bool = False) -> Iterator[tuple[Any, ...]]:
+        for row in super().each_row(text, key, iris=iris):
+            self.read += 1
+            yield row
 
 
 def near_a_hub(number: int, hub: str = "Hub") -> Content:

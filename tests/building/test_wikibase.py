@@ -35,7 +35,7 @@ def facts(folder: Path, name: str) -> tuple[set[str], set[tuple[str, str, str]]]
             reader = select_parts(snapshot.reader, [name])
         names = {entity.value: text.value for entity, text in reader.rows("entity-texts")}
         texts = {item.value: text.value for item, text, _ in reader.rows("relationship-texts")}
-        ends = reader.rows("relationship-ends")
+        ends = [*reader.rows("relationship-ends")]
     return set(names.values()), {
         (names[s.value], names[o.value], texts[r.value]) for r, s, o in ends
     }

@@ -140,3 +140,12 @@ def test_only_stores_and_workers_hold_results_of_the_engine() -> None:
     assert "graph/store/oxigraph.py" in holding
     checking = "plugins/backup/storage_check.py"  # in a process of its own, with one thread
     assert {path.partition("/")[0] for path in holding - {checking}} == {"graph", "server"}
+
+
+def test_rows_that_another_thread_reads_raise(kg: KnowledgeGraph) -> None:
+    """What is not read at once must be read in the thread that began."""
+    with kg.session.read() as snapshot:
+        rows = snapshot.reader.rows("relationship-ends")
+        next(rows)
+        with ThreadPoolExecutor(1) as other, pytest.raises(StoreError, match="another thread"):
+            other.submit(list, rows).result()

@@ -76,11 +76,11 @@ def rows_of(reader: GraphReader, kind: str, name: str, values: list[str]) -> Cou
         else (reader.rows, reader.rows_for)
     )
     if name == "entities-named":
-        found = reader.rows("names")
+        found = [*reader.rows("names")]
         return Counter(reader.rows_named(name for _, name in found))
     query = query_file(kind, name)
     if query.header["params"] == "none":
-        rows = all_(name)
+        rows = [*all_(name)]
         if name == "graph-sizes":  # A server has graphs of its own.
             rows = [row for row in rows if row[0].value.startswith(BASE)]
         return Counter(rows)
@@ -88,8 +88,8 @@ def rows_of(reader: GraphReader, kind: str, name: str, values: list[str]) -> Cou
         is_typed = name == "stating-relationships"
         typed = f'FILTER(STRSTARTS(STR(?p), "{EX}"))'
         pattern = f"?s ?p ?o {typed}" if is_typed else f"?s ?p ?o VALUES ?p {{ {RELATED} }}"
-        found = reader.store.select(f"SELECT ?s ?p ?o {{ GRAPH ?g {{ {pattern} }} }}", "s").rows
-        triples = sorted({(s, p, o) for s, p, o in found}, key=str)[:20]
+        stated = reader.store.select(f"SELECT ?s ?p ?o {{ GRAPH ?g {{ {pattern} }} }}", "s").rows
+        triples = sorted({(s, p, o) for s, p, o in stated}, key=str)[:20]
         return Counter(reader.select_provenance_for_terms(name, triples))
     if "LIMIT" in query.text:
         values = values[:10]
@@ -131,7 +131,7 @@ def test_results_are_larger_than_what_a_server_gives_at_once(embedded: GraphRead
         for name in query_names("sarag")
         if query_file("sarag", name).header["params"] == "none"
     ]
-    large = [name for name in whole if len(embedded.rows(name)) > 2 * VIRTUOSO_ROWS]
+    large = [name for name in whole if len([*embedded.rows(name)]) > 2 * VIRTUOSO_ROWS]
     assert len(large) >= 4
 
 

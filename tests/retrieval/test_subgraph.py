@@ -49,7 +49,7 @@ def reader_of(links: Links, elsewhere: Sequence[tuple[str, str]] = ()) -> GraphR
 
 def networks(reader: GraphReader, *names: str) -> tuple[Iris, list[Network]]:
     """Both engines over the graph, which has the entities of these names, too."""
-    rows = reader.rows("relationship-ends")
+    rows = [*reader.rows("relationship-ends")]
     ends = {end.value for _, *ends in rows for end in ends} | set(map(entity, names))
     iris = Iris([], sorted(ends), sorted(relationship.value for relationship, *_ in rows))
     return iris, [ArrayNetwork(iris, network_arrays(reader, iris)), StoreNetwork(reader, iris)]

@@ -236,6 +236,19 @@ class OxigraphStore:
             raise StoreError("not a SELECT query")
         return result
 
+    def each_row(
+        self,
+        text: str,
+        key: str,  # noqa: ARG002
+        *,
+        iris: bool = False,  # noqa: ARG002
+    ) -> Iterator[tuple[Any, ...]]:
+        try:
+            solutions: Any = self.inner.query(text)
+        except _ENGINE_ERRORS as error:
+            raise StoreError(f"the query failed: {error}") from error
+        yield from map(tuple, _in_one_thread(solutions))
+
     def apply(self, change: Change) -> None:
         """Apply a change as one transaction; quads may be in the default graph."""
         operations = [f"DROP SILENT GRAPH <{graph}>" for graph in change.drop]
@@ -291,19 +304,7 @@ class OxigraphStore:
 
     def quads(self, graph: str | None = None) -> Iterator[ox.Quad]:
         name = None if graph is None else ox.NamedNode(graph)
-        owner = threading.get_ident()
-        quads = self.inner.quads_for_pattern(None, None, None, name)
-        while True:
-            try:
-                quad = next(quads)
-            except StopIteration:
-                return
-            except _ENGINE_ERRORS as error:
-                raise StoreError(f"cannot read the graph: {error}") from error
-            yield quad
-            if threading.get_ident() != owner:
-                _leaked.append(quads)
-                raise StoreError("quads were read in another thread: pass on a list instead")
+        yield from _in_one_thread(self.inner.quads_for_pattern(None, None, None, name))
 
     def graphs(self) -> list[str]:
         names = self.inner.named_graphs()
@@ -331,6 +332,22 @@ class OxigraphStore:
         if store is not None and self._writable:
             with suppress(OSError):
                 store.flush()
+
+
+def _in_one_thread(items: Iterator[Any]) -> Iterator[Any]:
+    """What an iterator of the engine yields; raises `StoreError`, also in another thread."""
+    owner = threading.get_ident()
+    while True:
+        try:
+            item = next(items)
+        except StopIteration:
+            return
+        except _ENGINE_ERRORS as error:
+            raise StoreError(f"cannot read the graph: {error}") from error
+        yield item
+        if threading.get_ident() != owner:
+            _leaked.append(items)
+            raise StoreError("the graph was read in another thread: pass on a list instead")
 
 
 def _materialize(result: Any) -> Table | Triples | bool:

@@ -131,6 +131,9 @@ class SparqlStore:
         rows = self._pages(text, names, len(result.rows), ())
         return Table(result.variables, [tuple(row[column] for column in order) for row in rows])
 
+    def each_row(self, text: str, key: str, *, iris: bool = False) -> Iterator[tuple[Any, ...]]:
+        yield from self.select(text, key, iris=iris).rows
+
     def apply(self, change: Change) -> None:
         """Apply a change in several requests, in an order that makes an interruption detectable.
 
