@@ -14,7 +14,8 @@ from sarag_rdf.cli.output import counted, line_width, printable, text_lines
 from sarag_rdf.kg.evidence import RetrievedEvidence
 from sarag_rdf.kg.results import names_of, path_in_words
 
-_LABEL = re.compile(r"\bD\d+\b")
+_LABEL, _LABEL_BEHIND = re.compile(r"\bD\d+\b"), re.compile(r"\bD\d+(?=; |$)")
+"""The label of a document, of which a model speaks, and which a lookup puts behind a statement."""
 _MOST, _ENTITIES = 10, 12
 """Seeds, relationships and answers of a path that are printed, and entities."""
 _CONTROLS = dict.fromkeys({*range(32), *range(127, 160)} - {9, 10}, "\ufffd")
@@ -69,19 +70,23 @@ def number_sources(answer: Answer) -> tuple[str, list[Citation]]:
     The cited sources come first, then those that only the reasoning mentions. A label that stands
     for several documents, in contexts of several retrievals, is left as it is.
     """
+    is_looked_up = bool(answer.facts) and all(fact.is_looked_up for fact in answer.facts)
+    pattern = _LABEL_BEHIND if is_looked_up else _LABEL  # "Station D1" is a name
     meanings: dict[str, set[Citation]] = {}
     for evidence in answer.evidence:
         for label, excerpt in evidence.context.excerpts.items():
             meanings.setdefault(label, set()).add(excerpt.citation)
     by_label = {label: next(iter(cited)) for label, cited in meanings.items() if len(cited) == 1}
-    mentioned = [by_label[label] for label in _LABEL.findall(answer.reasoning) if label in by_label]
+    mentioned = [
+        by_label[label] for label in pattern.findall(answer.reasoning) if label in by_label
+    ]
     sources = list(dict.fromkeys((*answer.citations, *mentioned)))
 
     def numbered(match: re.Match[str]) -> str:
         citation = by_label.get(match[0])
         return match[0] if citation is None else f"[{sources.index(citation) + 1}]"
 
-    return _LABEL.sub(numbered, answer.reasoning), sources
+    return pattern.sub(numbered, answer.reasoning), sources
 
 
 def show_table(result: Any) -> None:

@@ -23,7 +23,8 @@ from sarag_rdf.retrieval.view import GraphView
 _HOW_MANY: Final = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _HAVING: Final = re.compile(
     r"\b[Hh]ow many (\w+(?: \w+)?) "
-    r"(?:(?:has|have|had) ((?:the |an? )?[\[\"]?[A-Z\d].*?)|(?:do|does|did) (.+?) have)\W*$"
+    r"(?:(?:has|have|had) ((?:the |an? )?[\[\"]?[A-Z\d](?:(?! as ).)*?)|(?:do|does|did) (.+?) have)"
+    r"\W*$"
 )
 """A question that a property such as "number of seats" may answer."""
 _HOW: Final = re.compile(
@@ -36,6 +37,8 @@ _WHEN: Final = re.compile(
     r"\W*(?:(since |until )?when|in (?:which|what) year) ((?:is|are|was|were|did|has|have) .*)",
     re.IGNORECASE,
 )
+_BECAME: Final = re.compile(r"^did (.+?) (?:become|start as|begin as)\b")
+"""Who asks when that was asks for the start of what it led to."""
 _NOT_CONFIRMED: Final = re.compile(
     r"\b(?:not|never|no|only|or|both|either|neither|always|first|last|former)\b|n['\u2019]t\b"
     r"|\b(?:can|could|may|might|must|shall|should|will|would)\b",
@@ -118,12 +121,14 @@ def _dating(view: GraphView, find: Find, question: str) -> Found | None:
     if (match := _WHEN.match(question)) is None:
         return None
     times: dict[str, TimeAsked] = {"since": "start", "until": "end"}
-    find = partial(find, time=times.get((match[1] or "").strip().lower(), "asked"))
-    spans = named_spans(view.names, match[2], ProperNames(view))
+    text, is_start = _BECAME.subn(r"was \1", match[2])
+    word = "since" if is_start else (match[1] or "").strip().lower()
+    find = partial(find, time=times.get(word, "asked"))
+    spans = named_spans(view.names, text, ProperNames(view))
     if len(spans) == _TWO:
-        return _said(view, find, match[2])
-    tried = (find(f"{asking} {match[2]}", most_hops=1) for asking in ("by whom", "what"))
-    return next(filter(None, tried), None)
+        return _said(view, find, text)
+    said = (f"by whom {text}", f"what {text}", f"what {text.rstrip(' ?')} of")
+    return next(filter(None, (find(text, most_hops=1) for text in said)), None)
 
 
 def _confirmed(view: GraphView, query: Query, find: Find) -> Found | None:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Query
 from sarag_rdf.extraction.names import type_of_noun
+from sarag_rdf.plugins.relation_paths.described_things import of_described
 from sarag_rdf.plugins.relation_paths.factoid import dated, factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.memberships import of_a_kind
 from sarag_rdf.plugins.relation_paths.path_answers import with_units
 from sarag_rdf.plugins.relation_paths.path_comparisons import compared
 from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, without_names
@@ -39,12 +42,13 @@ def lookup(view: GraphView, query: Query) -> Found | None:
 
 
 def _as_written(view: GraphView, query: Query) -> Found | None:
-    if found := compared(view, query) or extreme(view, query):
+    if found := of_a_kind(view, query) or compared(view, query) or extreme(view, query):
         return found
     if _COMPARES.search(without_names(view, query.text)):
         return None
     at_time = dated(query)
-    return factoid(view, at_time, is_dated=True) if at_time else factoid(view, query)
+    answer = partial(factoid, view, is_dated=at_time is not None)
+    return answer(at_time or query) or of_described(view, at_time or query, answer)
 
 
 def _with_near_names(view: GraphView, query: Query) -> Found | None:

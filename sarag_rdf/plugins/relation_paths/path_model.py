@@ -80,7 +80,7 @@ class Hop:
 
 
 HopSequence = tuple[Hop, ...]
-FORM: Final = "11"
+FORM: Final = "12"
 """The version of what `read_schema` makes: what another one has made is not read from a cache."""
 
 

@@ -35,13 +35,17 @@ _VERB: Final = re.compile(
     rf"\w+ed|made|built|bought|sold|wrote|drew|won|led|held|taught|.* (?:{_PREPOSITION.pattern})"
 )
 """A label that is a verb: "influenced", "located in", but not "date published"."""
+_DONE_TO: Final = re.compile(r"(\w+ed) (?!(?:in|by|at|on|to|from|with|for|of)\b)[a-z ]+")
+"""A label for what something is done to: "visited place"."""
 _DATED: Final = re.compile(r"\b(?:date|day|year|time)s?\b")
 """In the label of when something happened to the subject, or what it did."""
 _VERB_OR_NAME: Final = re.compile(r"\w+[^\Ws]s")
 """A label that may be either: "follows", "awards"."""
 
-_DOES: Final = re.compile(r"\s*what (?:(?:do|does|did)\b|.* by $)", re.IGNORECASE)
-"""Begins a question for what somebody did something to."""
+_DOES: Final = re.compile(
+    r"\s*what (?:(?:do|does|did)\b|(?:(?!(?:of|that|which|whose) )\w+ )+by $)", re.IGNORECASE
+)
+"""Begins a question for what somebody did something to, not "the age of the house built by"."""
 _ENDS_AS: Final = re.compile(r" of$| an? [\w -]+ (?:in|on|for|at)$")
 """Ends a question for what the topic is something of."""
 DOER: Final = re.compile(r"(?<=\w\w\w)(?:er|or)$")
@@ -150,6 +154,8 @@ def _say_label(label: str, first: set[str], second: set[str], content: Content) 
         _verb(label, first, second, content)
     else:
         _name(label, second, first, content)
+        if (done := _DONE_TO.fullmatch(label)) and not _DATED.search(label):
+            _verb(done[1], first, second, content)
 
 
 def _say_phrase(phrase: str, first: set[str], second: set[str], content: Content) -> None:
@@ -259,11 +265,13 @@ class Asking:
                 if not is_of_topic:  # "who follows X"
                     forms = forms[1:]
             yield AskedWord(place, spoken.stem, forms, not is_of_topic)
+        begins = self.before.lower().split()[:1], self.after.lower().split()[:1]
+        is_role = begins[0] == ["of"] or begins[1] == ["as"]  # "which firms have X as director"
         by_whom = self.before.lower().split()[:1] == ["by"]
         is_verb = self.before.lower().split()[-1:] in (["do"], ["does"], ["did"])
         for place, spoken in enumerate(right, start=1):
             forms = spoken.forms(is_before=by_whom)
-            if place == len(right) and self._is_of:
+            if is_role or (place == len(right) and self._is_of):
                 forms = spoken.turned
             elif self.is_owner and place < max(2, len(right)):  # "X's father", "X's teacher born"
                 forms = forms[:1]
