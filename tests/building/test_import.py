@@ -160,7 +160,8 @@ def test_a_thesaurus_is_seen_as_entities_and_pages(kg: KnowledgeGraph, tmp_path:
         found = one.search("Which water is a stream?")
     pages = {d.document.title: d.document.text for d in found.documents}
     assert pages["river"] == (
-        "Water that flows.\nriver has the broader concept water.\nriver is related to boat."
+        "Water that flows.\nriver, also known as stream.\nriver has the broader concept water.\n"
+        "river is related to boat."
     )
     assert pages["water"] == ""
     assert "river" in {seed.name for seed in found.seeds}  # By its other name.
