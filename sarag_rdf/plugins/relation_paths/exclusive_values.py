@@ -184,5 +184,6 @@ def single_properties(view: GraphView) -> frozenset[str]:
 
 def most_precise(values: Iterable[str]) -> list[str]:
     """Each value once; not "1938-01" beside "1938-01-31"."""
-    dates = [value for value in values if value[:1].isdigit()]
-    return [v for v in dict.fromkeys(values) if not any(d.startswith(f"{v}-") for d in dates)]
+    several = dict.fromkeys(values)
+    dates = [value for value in several if value[:1].isdigit()]
+    return [v for v in several if not any(d.startswith(f"{v}-") for d in dates)]

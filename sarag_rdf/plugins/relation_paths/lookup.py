@@ -18,6 +18,7 @@ from sarag_rdf.plugins.relation_paths.memberships import of_a_kind
 from sarag_rdf.plugins.relation_paths.path_answers import with_units
 from sarag_rdf.plugins.relation_paths.path_comparisons import compared
 from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, without_names
+from sarag_rdf.plugins.relation_paths.successions import in_succession
 from sarag_rdf.plugins.relation_paths.superlatives import extreme
 from sarag_rdf.retrieval.near_names import MARKS, NearName, QuestionNames, names_in
 from sarag_rdf.retrieval.view import GraphView
@@ -48,7 +49,8 @@ def _as_written(view: GraphView, query: Query) -> Found | None:
         return None
     at_time = dated(query)
     answer = partial(factoid, view, is_dated=at_time is not None)
-    return answer(at_time or query) or of_described(view, at_time or query, answer)
+    asked = at_time or query
+    return answer(asked) or in_succession(view, asked) or of_described(view, asked, answer)
 
 
 def _with_near_names(view: GraphView, query: Query) -> Found | None:

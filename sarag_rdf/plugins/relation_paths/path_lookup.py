@@ -17,7 +17,12 @@ from sarag_rdf.base.types import Query, RelationPath, Timed
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.valid_time import NO_TIMES, stated_times, timed
 from sarag_rdf.plugins.relation_paths.asked_answers import as_asked, kinds_of, of_kind
-from sarag_rdf.plugins.relation_paths.exclusive_values import holding, known_to_hold, reified
+from sarag_rdf.plugins.relation_paths.exclusive_values import (
+    holding,
+    known_to_hold,
+    most_precise,
+    reified,
+)
 from sarag_rdf.plugins.relation_paths.path_answers import looked_up
 from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.path_model import (
@@ -316,4 +321,4 @@ def _timed(
         return None
     is_one = len({name for _, name in times}) == 1
     named = (text if is_one else f"{text} ({name})" for text, name in sorted(times))
-    return replace(found, names=tuple(dict.fromkeys(named)))
+    return replace(found, names=tuple(most_precise(named)))
