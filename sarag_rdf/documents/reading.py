@@ -28,7 +28,6 @@ from sarag_rdf.documents.format import (
     Duplicate,
     Format,
     InputProblem,
-    InvalidRecord,
     OpenInput,
     Record,
     UnreadableError,
@@ -176,36 +175,37 @@ class InputFile:
     def is_slow(self) -> bool:
         """Whether it takes much longer to convert than to read; a child process converts it."""
         above = self.form.sandboxed_above
-        return self.path != STDIN and above is not None and (self.size or 0) > above
+        return above is not None and (self.size or 0) > above
 
     def records(self) -> Iterator[Record | InputProblem]:
         """The records and problems of the file, lazily; nothing is raised."""
-        try:
-            with _stdin(self.options) if self.path == STDIN else self.path.open("rb") as handle:
-                yield from self._records(handle)
-        except OSError as error:
-            yield InputProblem(self.name, read_error(error))
-
-    def _records(self, handle: io.BufferedReader) -> Iterator[Record | InputProblem]:
-        limits = (self.options.max_expansion, self.options.max_seconds)
         path = None if self.path == STDIN else self.path
-        file = OpenInput(handle, self.options.max_chars, path, self.size, *limits)
-        count = 0
+        limits = (self.options.max_expansion, self.options.max_seconds)
+        is_empty = True
         try:
-            for count, record in enumerate(self.form.read(file), 1):  # noqa: B007 - used below
-                if isinstance(record, InvalidRecord):
-                    yield InputProblem(self.name, record.message)
-                else:
-                    yield record
-            if not count:
-                yield InputProblem(self.name, "contains no records: leave it out, or add some")
-        except UnreadableError as error:
-            yield InputProblem(self.name, str(error))
-        except UnicodeDecodeError as error:
-            reason = f"is not {error.encoding.upper()} text: save it as UTF-8"
-            yield InputProblem(self.name, reason)
-        except RecursionError:
-            yield InputProblem(self.name, "is nested too deeply: simplify it")
+            with path.open("rb") if path else _stdin(self.options) as handle:
+                file = OpenInput(handle, self.options.max_chars, path, self.size, *limits)
+                for record in self.form.read(file):
+                    is_empty = False
+                    if isinstance(record, Record):
+                        yield record
+                    else:
+                        yield InputProblem(self.name, record.message)
+                if is_empty:
+                    reason = "contains no records: leave it out, or add some"
+                    yield InputProblem(self.name, reason)
+        except (UnreadableError, OSError, UnicodeDecodeError, RecursionError) as error:
+            yield InputProblem(self.name, _reason(error))
+
+
+def _reason(error: Exception) -> str:
+    """Why a file is not read, or not to its end."""
+    if isinstance(error, OSError):
+        return read_error(error)
+    if isinstance(error, UnicodeDecodeError):
+        return f"is not {error.encoding.upper()} text: save it as UTF-8"
+    is_deep = isinstance(error, RecursionError)
+    return "is nested too deeply: simplify it" if is_deep else str(error)
 
 
 @contextmanager
@@ -286,8 +286,7 @@ class _PathReader:
         try:
             return self._input_file(path, key, name, is_explicit=is_explicit)
         except (UnreadableError, OSError) as error:
-            reason = read_error(error) if isinstance(error, OSError) else str(error)
-            return Read(InputProblem(name, reason), path, key, is_explicit)
+            return Read(InputProblem(name, _reason(error)), path, key, is_explicit)
 
     def _input_file(
         self, path: Path, key: str, name: str, *, is_explicit: bool

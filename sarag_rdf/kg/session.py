@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -182,15 +182,11 @@ class Session:
             if todo.refused:
                 raise InputError(todo.refused)
             texts = self.models.embedders(recorded_model(reader)).texts
-            used: AbstractContextManager[Extractor] = nullcontext(extractor)
-            if workers:
-                used = workers.spread(extractor, texts, self.location.cache)
-            with used as extracting:
+            block = workers and workers.spread(extractor, texts, self.location.cache)
+            with block or nullcontext(extractor) as used:
                 self.vectors.record_model(reader)
                 with closing(self.vectors.prefetcher(reader)) as prefetcher:
-                    report = run(
-                        reader, todo, extracting, progress=progress, written=prefetcher.take
-                    )
+                    report = run(reader, todo, used, progress=progress, written=prefetcher.take)
                 self.vectors.build(reader, progress)
             return report
 
