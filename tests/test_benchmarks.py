@@ -50,6 +50,7 @@ FURTHER = {
     "ablation": (),
     "endpoint": ("--questions", "1", "--warm", "1"),
     "checksums": ("1",),
+    "conversion": ("--kinds", "txt,html", "--files", "3"),
     "vector_libraries": ("--engines", "ours", "--runs", "1"),
     "peers": ("--peers", "sarag,vectors"),
     "load": ("--kinds", "sparql,page", "--clients", "2", "--writes", "0"),

@@ -15,9 +15,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, distributions
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sarag_rdf.base.errors import PluginError, UsageError
+
+if TYPE_CHECKING:
+    from sarag_rdf.base.ports import Workers
 
 GROUPS: Final[Mapping[str, str]] = {
     "retrievers": "retriever",
@@ -113,6 +116,18 @@ def load(group: str, name: str) -> Any:
         names = ", ".join(plugins(group)) or "none is installed"
         raise UsageError(f"unknown {GROUPS[group]} '{name}': choose from {names}")
     return plugin.load()
+
+
+def workers_of(chosen: str | None) -> Workers | None:
+    """The workers that are chosen by ``KIND://PLACE`` or a number, or None.
+
+    Raises `UsageError` for others, `MissingDependencyError`.
+    """
+    if not chosen:
+        return None
+    kind = chosen.partition("://")[0] if "://" in chosen else "processes"
+    workers: Workers = load("workers", kind)(chosen)
+    return workers
 
 
 def loadable(group: str) -> Iterator[tuple[Plugin, Any | PluginError]]:

@@ -5,10 +5,11 @@ Fakes in tests implement the same Protocols and pass the same contract tests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -256,6 +257,31 @@ class Extractor(Protocol):
         An error that would affect all further documents is raised instead.
         """
         ...
+
+
+class Workers(Protocol):
+    """Processes, here or elsewhere, that convert files, extract and embed."""
+
+    @property
+    def size(self) -> int:
+        """How many they are."""
+
+    def read(self, files: Iterable[Any]) -> Generator[Any, None, None]:
+        """The records of each `InputFile`, in order; several are converted at a time."""
+
+    def spread(
+        self, extractor: Extractor, texts: Any, cache: Callable[[str], Path | None]
+    ) -> AbstractContextManager[Extractor]:
+        """A block with the extractor to use in it, given the `CachedEmbedder` and places of caches.
+
+        What calls an endpoint stays in this process.
+        """
+
+    def timed(self, extractor: Extractor, embedder: Embedder) -> Any:
+        """Both in one, with the `seconds` and `processor` seconds they took since `restart()`."""
+
+    def seconds(self, moved: float, rest: float, documents: int) -> float:
+        """How long a run takes, of which one core needs `moved` for what they do, and `rest`."""
 
 
 @runtime_checkable

@@ -35,7 +35,7 @@ _Arguments = ParamSpec("_Arguments")
 _START = 60.0
 """Time limit in seconds for starting a child, which normally takes 0.15."""
 _MAX_IDLE = 2
-"""The maximum number of idle children that wait for further tasks."""
+"""The maximum number of idle children that wait for further tasks, but for `idle_children`."""
 _MAX_MEMORY = 512 << 20
 """Bytes of memory with which a child is replaced, to return them to the system."""
 _CHILD: Final = "from sarag_rdf.base.sandbox import main; main({})"
@@ -181,7 +181,20 @@ class _Child:
 
 
 _idle: list[_Child] = []
+_most_idle = _MAX_IDLE
 _lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def idle_children(number: int) -> Iterator[None]:
+    """A block in which so many children may wait for further tasks of several threads."""
+    global _most_idle
+    _most_idle = max(number, _MAX_IDLE)
+    try:
+        yield
+    finally:
+        _most_idle = _MAX_IDLE
+        _end_idle(_MAX_IDLE)
 
 
 @contextlib.contextmanager
@@ -197,7 +210,7 @@ def _acquire() -> Iterator[_Child]:
         yield child
     finally:
         with _lock:
-            if is_kept := child.is_reusable and len(_idle) < _MAX_IDLE:
+            if is_kept := child.is_reusable and len(_idle) < _most_idle:
                 _idle.append(child)
         if not is_kept:
             child.end()
@@ -210,9 +223,9 @@ def _search_path() -> list[str]:
 
 
 @atexit.register
-def _end_all() -> None:
+def _end_idle(kept: int = 0) -> None:
     with _lock:
-        while _idle:
+        while len(_idle) > kept:
             _idle.pop().end()
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError, UsageError, one_line
 from sarag_rdf.base.options import declared_options
+from sarag_rdf.base.plugins import workers_of
 from sarag_rdf.base.ports import CountsUsage, Estimates
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import counted, emit, note, problem, progress_bars, text_lines
@@ -123,8 +125,10 @@ def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
         if options["dry_run"]:
             schema = kg.ontologies.schema(more=ontologies) if ontologies else None
             extractor = _extractor(kg, how, options, schema)
+            _ = extractor.method  # loads a model, which is no part of reading
+            begin = monotonic()
             plan = kg.plan(inputs, how=how, extractor=extractor, **arguments)
-            return _show_plan(kg, how, plan, extractor, options)
+            return _show_plan(kg, how, plan, extractor, options, monotonic() - begin)
         if ontologies:
             from sarag_rdf.cli.ontology_commands import add_ontologies
 
@@ -202,9 +206,9 @@ def _check_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> None:
 
 
 def _show_plan(
-    kg: KnowledgeGraph, how: Mode, plan: Any, extractor: Any, options: dict[str, Any]
+    kg: KnowledgeGraph, how: Mode, plan: Any, extractor: Any, options: dict[str, Any], spent: float
 ) -> int:
-    """Print what would be done; returns 1 if --yes would be needed."""
+    """Print what would be done, planned in `spent` seconds; returns 1 if --yes would be needed."""
     from sarag_rdf.kg.estimating import estimated_seconds
 
     for each in (*plan.problems, *plan.quarantined):
@@ -214,7 +218,10 @@ def _show_plan(
         prices = {name: options[name] for name in ("price_in", "price_out")}
         usage = extractor.estimate(plan.documents, **prices)
     reading = {name: options[name] for name in ("words", "overlap", "max_chars")}
-    seconds = estimated_seconds(kg, plan.todo, extractor, **reading)
+    workers = workers_of(options["workers"])
+    seconds = estimated_seconds(kg, plan.todo, extractor, workers, **reading)
+    seconds = seconds and seconds + spent
+    size = workers.size if workers and seconds else None
     changes = {
         "add": [planned.name for planned in plan.todo if not planned.known],
         "update": [planned.name for planned in plan.todo if planned.known],
@@ -229,8 +236,10 @@ def _show_plan(
         "quarantined": plan.quarantined,
         "estimate": usage,
         "seconds": seconds,
+        "workers": size,
     }
-    shown: dict[str, Any] = {"changes": changes, "estimate": usage, "seconds": seconds}
+    shown: dict[str, Any] = {name: data[name] for name in ("estimate", "seconds", "workers")}
+    shown["changes"] = changes
     emit(options, data, *text_lines("plan.j2", how=how, plan=plan, **shown))
     if plan.refused:
         problem(plan.refused)

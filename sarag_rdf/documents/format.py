@@ -87,13 +87,15 @@ class Format:
 
     `read` is lazy, and reads line by line if `is_streamed`; only a format that `is_text` can be
     read from standard input. `read` raises `UnreadableError`, OSError or UnicodeDecodeError for an
-    input that cannot be read.
+    input that cannot be read. Files of more than `sandboxed_above` bytes are read with
+    `run_sandboxed`; with workers, several of them at a time in threads.
     """
 
     read: Callable[[OpenInput], Iterator[Record | InvalidRecord]]
     media_type: str
     is_text: bool = True
     is_streamed: bool = False
+    sandboxed_above: int | None = None
 
 
 _Result = TypeVar("_Result")

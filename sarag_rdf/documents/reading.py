@@ -12,21 +12,22 @@ import stat
 import string
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, tee
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.options import Options, max_expansion_option, max_seconds_option, option
-from sarag_rdf.base.plugins import find, loadable, plugins
+from sarag_rdf.base.plugins import find, loadable, plugins, workers_of
+from sarag_rdf.base.ports import Workers
 from sarag_rdf.base.types import Source
 from sarag_rdf.documents.format import (
     Duplicate,
     Format,
     InputProblem,
-    InvalidRecord,
     OpenInput,
     Record,
     UnreadableError,
@@ -73,7 +74,8 @@ class ReadOptions(Options):
     )
     workers: str | None = option(
         None,
-        "Extract and embed in this number of processes, or on a Ray cluster (ray://HOST:PORT).",
+        "Convert, extract and embed in this number of processes, or on a Ray cluster "
+        "(ray://HOST:PORT).",
     )
     stdin: BinaryIO | None = None
 
@@ -111,9 +113,11 @@ def read(inputs: Iterable[Path | Source], options: ReadOptions) -> Iterator[Read
     `Duplicate`; reading continues after both. Before offsets are counted, line ends become line
     feeds, and characters that XML 1.0 does not allow become spaces (`sarag_rdf.documents.format`).
 
-    Raises `UsageError` immediately for a path outside the root.
+    With `ReadOptions.workers`, they convert the files that `InputFile.is_slow`, some ahead of the
+    others. Raises `UsageError` immediately for a path outside the root.
     """
     _stdin_format(options.stdin_format)
+    workers = workers_of(options.workers)
     items = list(inputs)
     paths = [item for item in items if not isinstance(item, Source)]
     if sum(path == STDIN for path in paths) > 1:
@@ -121,7 +125,7 @@ def read(inputs: Iterable[Path | Source], options: ReadOptions) -> Iterator[Read
     located = [(path, key_prefix(path, options.root)) for path in paths]
     texts = (item for item in items if isinstance(item, Source))
     cleaned = (Read(_cleaned(text, options.max_chars), None, text.key) for text in texts)
-    return chain(cleaned, _PathReader(options).read(located))
+    return chain(cleaned, _PathReader(options).read(located, workers))
 
 
 def _cleaned(source: Source, max_chars: int) -> Source | InputProblem:
@@ -155,6 +159,68 @@ def key_prefix(path: Path, root: Path | None) -> str | None:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that can be opened, with the `name` that messages have; without a path it is stdin."""
+
+    name: str
+    key: str
+    form: Format
+    options: ReadOptions
+    path: Path = STDIN
+    size: int | None = None
+    is_explicit: bool = True
+
+    @property
+    def is_slow(self) -> bool:
+        """Whether it takes much longer to convert than to read; a child process converts it."""
+        above = self.form.sandboxed_above
+        return above is not None and (self.size or 0) > above
+
+    def records(self) -> Iterator[Record | InputProblem]:
+        """The records and problems of the file, lazily; nothing is raised."""
+        path = None if self.path == STDIN else self.path
+        limits = (self.options.max_expansion, self.options.max_seconds)
+        is_empty = True
+        try:
+            with path.open("rb") if path else _stdin(self.options) as handle:
+                file = OpenInput(handle, self.options.max_chars, path, self.size, *limits)
+                for record in self.form.read(file):
+                    is_empty = False
+                    if isinstance(record, Record):
+                        yield record
+                    else:
+                        yield InputProblem(self.name, record.message)
+                if is_empty:
+                    reason = "contains no records: leave it out, or add some"
+                    yield InputProblem(self.name, reason)
+        except (UnreadableError, OSError, UnicodeDecodeError, RecursionError) as error:
+            yield InputProblem(self.name, _reason(error))
+
+
+def _reason(error: Exception) -> str:
+    """Why a file is not read, or not to its end."""
+    if isinstance(error, OSError):
+        return read_error(error)
+    if isinstance(error, UnicodeDecodeError):
+        return f"is not {error.encoding.upper()} text: save it as UTF-8"
+    is_deep = isinstance(error, RecursionError)
+    return "is nested too deeply: simplify it" if is_deep else str(error)
+
+
+@contextmanager
+def _stdin(options: ReadOptions) -> Iterator[io.BufferedReader]:
+    stream = options.stdin or sys.stdin.buffer
+    handle = stream
+    if not isinstance(handle, io.BufferedReader):
+        handle = io.BufferedReader(cast("io.RawIOBase", stream))
+    try:
+        yield handle
+    finally:
+        if handle is not stream:
+            handle.detach()
+
+
 @dataclass(slots=True)
 class _PathReader:
     """One call of `read`, with the digests and files of keys, and the real paths, so far."""
@@ -163,10 +229,35 @@ class _PathReader:
     contents: dict[str, tuple[str, str]] = field(default_factory=dict)
     real_paths: set[str] = field(default_factory=set)
 
-    def read(self, paths: Iterable[tuple[Path, str | None]]) -> Iterator[Read]:
+    def read(
+        self, paths: Iterable[tuple[Path, str | None]], workers: Workers | None
+    ) -> Iterator[Read]:
+        if workers is None:
+            yield from self._outcomes(self._opened(paths), None)
+            return
+        items, ahead = tee(self._opened(paths))
+        slow = (item for item in ahead if isinstance(item, InputFile) and item.is_slow)
+        with closing(workers.read(slow)) as converted:
+            yield from self._outcomes(items, converted)
+
+    def _outcomes(
+        self, items: Iterable[Read | InputFile], converted: Iterator[Any] | None
+    ) -> Iterator[Read]:
+        """What is read of files, given the records of slow ones if these have been `converted`."""
+        for item in items:
+            if isinstance(item, Read):
+                yield item
+                continue
+            for record in next(converted) if converted and item.is_slow else item.records():
+                outcome = self._outcome(record, item) if isinstance(record, Record) else record
+                yield Read(outcome, item.path, item.key, item.is_explicit)
+
+    def _opened(self, paths: Iterable[tuple[Path, str | None]]) -> Iterator[Read | InputFile]:
+        """The files in the order of reading, and what else there is to report."""
         for path, prefix in paths:
             if path == STDIN:
-                yield from (Read(outcome, path, "") for outcome in self._stdin())
+                form = _stdin_format(self.options.stdin_format)
+                yield InputFile("standard input", "", form, self.options)
                 continue
             absolute = Path.cwd() / os.path.normpath(path)
             key = relative_key(absolute, absolute.parent) if prefix is None else prefix
@@ -180,78 +271,42 @@ class _PathReader:
             if is_folder:
                 yield from self._folder(path, prefix or "")
             else:
-                yield from (Read(o, path, key) for o in self._file(path, key))
+                yield self._file(path, key, is_explicit=True)
 
-    def _folder(self, folder: Path, prefix: str) -> Iterator[Read]:
+    def _folder(self, folder: Path, prefix: str) -> Iterator[Read | InputFile]:
         for relative, item in files_under(folder):
             key = "/".join(part for part in (prefix, relative) if part not in ("", "."))
             if isinstance(item, Path):
-                yield from (Read(o, item, key, False) for o in self._file(item, key))
+                yield self._file(item, key, is_explicit=False)
             else:
                 yield Read(item, folder / relative, key, False)
 
-    def _stdin(self) -> Iterator[ReadOutcome]:
-        stream = self.options.stdin or sys.stdin.buffer
-        handle = stream
-        if not isinstance(handle, io.BufferedReader):
-            handle = io.BufferedReader(cast("io.RawIOBase", stream))
-        try:
-            form = _stdin_format(self.options.stdin_format)
-            yield from self._records(self._opened(handle), form, "standard input", "")
-        finally:
-            if handle is not stream:
-                handle.detach()
-
-    def _opened(
-        self, handle: io.BufferedReader, path: Path | None = None, size: int | None = None
-    ) -> OpenInput:
-        limits = (self.options.max_expansion, self.options.max_seconds)
-        return OpenInput(handle, self.options.max_chars, path, size, *limits)
-
-    def _file(self, path: Path, key: str) -> Iterator[ReadOutcome]:
+    def _file(self, path: Path, key: str, *, is_explicit: bool) -> Read | InputFile:
         name = display_path(path)
         try:
-            yield from self._outcomes(path, key, name)
+            return self._input_file(path, key, name, is_explicit=is_explicit)
         except (UnreadableError, OSError) as error:
-            reason = read_error(error) if isinstance(error, OSError) else str(error)
-            yield InputProblem(name, reason)
+            return Read(InputProblem(name, _reason(error)), path, key, is_explicit)
 
-    def _outcomes(self, path: Path, key: str, name: str) -> Iterator[ReadOutcome]:
+    def _input_file(
+        self, path: Path, key: str, name: str, *, is_explicit: bool
+    ) -> Read | InputFile:
         form = _format_of(path, name)
         if clean(key) != key:
             raise UnreadableError("has a name that is not valid Unicode text: rename it")
         real_path = os.path.realpath(path)
         if real_path in self.real_paths:
-            yield Duplicate(name)
-            return
+            return Read(Duplicate(name), path, key, is_explicit)
         self.real_paths.add(real_path)
         status, limit = path.stat(), self.options.max_file
         if not stat.S_ISREG(status.st_mode):
             raise UnreadableError("is not a regular file: pipe it to standard input (-)")
         if form.is_streamed and status.st_size > limit << 20:
             raise UnreadableError(f"is larger than {limit} MiB: split it, or raise --max-file")
-        with path.open("rb") as handle:
-            yield from self._records(self._opened(handle, path, status.st_size), form, name, key)
+        return InputFile(name, key, form, self.options, path, status.st_size, is_explicit)
 
-    def _records(self, file: OpenInput, form: Format, name: str, key: str) -> Iterator[ReadOutcome]:
-        count = 0
-        try:
-            for record in form.read(file):
-                count += 1
-                if isinstance(record, InvalidRecord):
-                    yield InputProblem(name, record.message)
-                else:
-                    yield self._outcome(record, form, name, key)
-            if not count:
-                yield InputProblem(name, "contains no records: leave it out, or add some")
-        except UnreadableError as error:
-            yield InputProblem(name, str(error))
-        except UnicodeDecodeError as error:
-            yield InputProblem(name, f"is not {error.encoding.upper()} text: save it as UTF-8")
-        except RecursionError:
-            yield InputProblem(name, "is nested too deeply: simplify it")
-
-    def _outcome(self, record: Record, form: Format, name: str, path_key: str) -> ReadOutcome:
+    def _outcome(self, record: Record, file: InputFile) -> ReadOutcome:
+        name, path_key = file.name, file.key
         text, title = clean(record.text), clean_line(record.title)
         if message := text_problem(text, self.options.max_chars):
             return InputProblem(name, f"{record.where}: {message}" if record.where else message)
@@ -264,7 +319,7 @@ class _PathReader:
         first = self.contents.setdefault(key or f"#{content}", entry)
         if first is entry:
             language = language_of(text, record.language, self.options.language)
-            return Source(text, title, key, language, form.media_type)
+            return Source(text, title, key, language, file.form.media_type)
         if first[0] == content:
             return Duplicate(name + key[len(path_key) :] if key else name)
         return InputProblem(name, self._conflict_message(record, key, first[1], name))

@@ -7,7 +7,7 @@ from random import Random
 from time import monotonic
 from typing import Any, Final
 
-from sarag_rdf.base.ports import CountsUsage, Extractor
+from sarag_rdf.base.ports import CountsUsage, Extractor, Workers
 from sarag_rdf.building.plan import PlannedSource
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.session import Session
@@ -21,12 +21,17 @@ LEAST: Final = 100
 
 
 def estimated_seconds(
-    kg: KnowledgeGraph, todo: Sequence[PlannedSource], extractor: Extractor, **reading: Any
+    kg: KnowledgeGraph,
+    todo: Sequence[PlannedSource],
+    extractor: Extractor,
+    workers: Workers | None,
+    **reading: Any,
 ) -> float | None:
-    """About how many seconds one process takes for sources, once models are loaded.
+    """About how many seconds workers, or one process, take for sources, once models are loaded.
 
-    Their characters are what it is proportional to. None for fewer than `LEAST` sources, and where
-    a sample would call a model endpoint. `reading` are the options of `KnowledgeGraph.index`.
+    The sample is indexed in one process, and their characters are what it is proportional to. None
+    for fewer than `LEAST` sources, and where a sample would call a model endpoint. `reading` are
+    the options of `KnowledgeGraph.index`.
     """
     if len(todo) < LEAST or isinstance(extractor, CountsUsage):
         return None
@@ -36,12 +41,20 @@ def estimated_seconds(
     if isinstance(embedder, OpenAIEmbedder):
         return None
     sample = Random(0).sample(todo, SAMPLE)  # noqa: S311 - always the same
-    with KnowledgeGraph(Session(None, embedder=embedder)) as tried:
-        tried.index(sample[0].source, extractor=extractor, **reading)  # loads the models
+    timed = workers.timed(extractor, embedder) if workers else None
+    reading["extractor"] = timed or extractor
+    with KnowledgeGraph(Session(None, embedder=timed or embedder)) as tried:
+        tried.index(sample[0].source, **reading)  # loads the models
         begin = monotonic()
-        tried.index([each.source for each in sample[1:]], extractor=extractor, **reading)
+        if timed:
+            timed.restart()
+        tried.index([each.source for each in sample[1:]], **reading)
         seconds = monotonic() - begin
-    return seconds * _size(todo) / max(_size(sample[1:]), 1)
+    factor = _size(todo) / max(_size(sample[1:]), 1)
+    if not workers or not timed:
+        return factor * seconds
+    documents = sum(len(planned.documents) for planned in todo)
+    return workers.seconds(factor * timed.processor, factor * (seconds - timed.seconds), documents)
 
 
 def _size(sources: Sequence[PlannedSource]) -> int:

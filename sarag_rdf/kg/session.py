@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint, is_url
 from sarag_rdf.base.errors import DiskFullError, InputError, SaragError, UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter
-from sarag_rdf.base.plugins import load
+from sarag_rdf.base.plugins import workers_of
 from sarag_rdf.base.ports import LLM, Embedder, Extractor, Progress, silent
 from sarag_rdf.graph.graph_reader import GraphReader, Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
@@ -21,7 +21,6 @@ from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.kg.location import Location, endpoint_beside, location_of
 from sarag_rdf.kg.registry import options_of
 from sarag_rdf.kg.vectors import ChooseVectors, Models, Vectors, recorded_model
-from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.retrieval.view import Engine, GraphView
 
 if TYPE_CHECKING:
@@ -170,7 +169,7 @@ class Session:
         from sarag_rdf.building.index_run import initial_report, run
         from sarag_rdf.building.plan import plan
 
-        spread = _workers(request.reading.workers)
+        workers = workers_of(request.reading.workers)
         creates, first = request.mode != "update", None
         if creates and not self.location.exists():
             with self.read(missing_ok=True, latest=True) as snapshot:
@@ -183,7 +182,8 @@ class Session:
             if todo.refused:
                 raise InputError(todo.refused)
             texts = self.models.embedders(recorded_model(reader)).texts
-            with spread(extractor, texts, self.location.cache) as used:
+            block = workers and workers.spread(extractor, texts, self.location.cache)
+            with block or nullcontext(extractor) as used:
                 self.vectors.record_model(reader)
                 with closing(self.vectors.prefetcher(reader)) as prefetcher:
                     report = run(reader, todo, used, progress=progress, written=prefetcher.take)
@@ -271,22 +271,3 @@ class Session:
         except SaragError:
             return ""
         return f"; {count} sources are in the graph"
-
-
-Spread = Callable[
-    [Extractor, CachedEmbedder, Callable[[str], Path | None]], AbstractContextManager[Extractor]
-]
-"""A block in which workers extract and embed: given an extractor, the embedder with its cache, and
-the paths of caches, the extractor to use in it."""
-
-
-def _workers(chosen: str | None) -> Spread:
-    """The workers that are chosen by ``KIND://PLACE`` or a number, or none.
-
-    Raises `UsageError` for others, `MissingDependencyError`.
-    """
-    if not chosen:
-        return lambda extractor, *_: nullcontext(extractor)
-    kind = chosen.partition("://")[0] if "://" in chosen else "processes"
-    spread: Spread = load("workers", kind)(chosen)
-    return spread

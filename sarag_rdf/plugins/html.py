@@ -31,8 +31,8 @@ _BLOCK_TAGS = (
     "figcaption figure footer form h1 h2 h3 h4 h5 h6 header hgroup hr li legend main menu ol "
     "optgroup option p pre search section summary table tbody tfoot thead tr ul"
 ).split()
-_MAX_INLINE_CHARS = 4_096
-"""Pages of up to this many characters are parsed in this process: they cannot take long."""
+_MAX_INLINE = 4_096
+"""Pages of up to this many bytes are parsed in this process: they cannot take long."""
 _LINE_BREAK = "\x1e"
 """Marks a line break while white space is collapsed; a cleaned text cannot contain it."""
 _SEPARATORS = {**dict.fromkeys(_BLOCK_TAGS, _LINE_BREAK), "br": _LINE_BREAK, "td": " ", "th": " "}
@@ -40,8 +40,9 @@ _SEPARATORS = {**dict.fromkeys(_BLOCK_TAGS, _LINE_BREAK), "br": _LINE_BREAK, "td
 
 def read(file: OpenInput) -> Iterator[Record]:
     """Yield the page's text, its title (or first h1) and its declared language."""
-    source = clean(check_length(_decode(read_bytes(file)), file.max_chars))
-    is_small = len(source) <= _MAX_INLINE_CHARS
+    data = read_bytes(file)
+    source = clean(check_length(_decode(data), file.max_chars))
+    is_small = len(data) <= _MAX_INLINE
     yield _parse(source) if is_small else run_sandboxed(file, _parse, source)
 
 
@@ -105,5 +106,5 @@ def _decode(data: bytes) -> str:
         return decode(data)
 
 
-HTML = Format(read, "text/html")
-XHTML = Format(read, "application/xhtml+xml")
+HTML = Format(read, "text/html", sandboxed_above=_MAX_INLINE)
+XHTML = Format(read, "application/xhtml+xml", sandboxed_above=_MAX_INLINE)

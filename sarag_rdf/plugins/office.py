@@ -76,8 +76,8 @@ def _has_signature(file: OpenInput, path: Path) -> bool:
 
 
 _OOXML = "application/vnd.openxmlformats-officedocument."
-PDF = Format(read, "application/pdf", is_text=False)
-DOCX = Format(read, f"{_OOXML}wordprocessingml.document", is_text=False)
-PPTX = Format(read, f"{_OOXML}presentationml.presentation", is_text=False)
-XLSX = Format(read, f"{_OOXML}spreadsheetml.sheet", is_text=False)
-EPUB = Format(read, "application/epub+zip", is_text=False)
+PDF = Format(read, "application/pdf", is_text=False, sandboxed_above=0)
+DOCX = Format(read, f"{_OOXML}wordprocessingml.document", is_text=False, sandboxed_above=0)
+PPTX = Format(read, f"{_OOXML}presentationml.presentation", is_text=False, sandboxed_above=0)
+XLSX = Format(read, f"{_OOXML}spreadsheetml.sheet", is_text=False, sandboxed_above=0)
+EPUB = Format(read, "application/epub+zip", is_text=False, sandboxed_above=0)

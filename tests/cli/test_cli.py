@@ -14,6 +14,7 @@ import threading
 import tomllib
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle
 from pathlib import Path
 
 import click
@@ -24,12 +25,14 @@ from rdflib.namespace import RDF, SH
 
 import sarag_rdf
 from sarag_rdf.base.vocab import SARAG, SKOS
+from sarag_rdf.cli import document_commands
 from sarag_rdf.cli.main import command_names, summary
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import estimating, registry, vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.rdf_export import FORMATS
 from sarag_rdf.models.client import OpenAIEmbedder
+from sarag_rdf.plugins.workers.spread import Processes
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
 from tests.reference import commands
@@ -750,16 +753,39 @@ def test_a_dry_run_of_many_documents_says_how_long_they_take(
     clock = iter(range(1000))
     monkeypatch.setattr(registry, "make_extractor", lambda *_, **__: CapitalExtractor())
     monkeypatch.setattr(estimating, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(document_commands, "monotonic", lambda: 0.0)
     (tmp_path / "docs").mkdir()
     for number in range(230):
         (tmp_path / "docs" / f"{number}.txt").write_text(f"Ada {number:03} met Boris in Ulm.")
     arguments = ("index", "docs", "--extractor", "spacy", "--dry-run")
     assert "about 10 seconds in one process, by a sample" in sarag(*arguments).out
     assert json.loads(sarag(*arguments, "--json").out)["seconds"] == pytest.approx(10.0)
+    reads = cycle((0.0, 90.0))
+    monkeypatch.setattr(document_commands, "monotonic", lambda: next(reads))
+    assert "about 2 minutes in one process, by a sample" in sarag(*arguments).out
     assert not (tmp_path / "kg").exists()
     for number in range(99, 230):
         (tmp_path / "docs" / f"{number}.txt").unlink()
     assert json.loads(sarag(*arguments, "--json").out)["seconds"] is None
+
+
+def test_a_dry_run_with_workers_says_how_long_they_take(
+    sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of ten seconds in one process, nearly all are the writer's: `CapitalExtractor` is quick."""
+    clock = iter(range(1000))
+    monkeypatch.setattr(registry, "make_extractor", lambda *_, **__: CapitalExtractor())
+    monkeypatch.setattr(estimating, "monotonic", lambda: float(next(clock)))
+    (tmp_path / "docs").mkdir()
+    for number in range(230):
+        (tmp_path / "docs" / f"{number}.txt").write_text(f"Ada {number:03} met Boris in Ulm.")
+    arguments = ("index", "docs", "--extractor", "spacy", "--dry-run", "--workers", "2")
+    found = json.loads(sarag(*arguments, "--json").out)
+    assert found["workers"] == 2
+    assert 0 < found["seconds"] < 12
+    monkeypatch.setattr(Processes, "seconds", lambda *_: 600.0)
+    assert "about 10 minutes with 2 workers, by a sample" in sarag(*arguments).out
+    assert not (tmp_path / "kg").exists()
 
 
 @pytest.mark.parametrize(

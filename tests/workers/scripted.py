@@ -1,6 +1,7 @@
 """An extractor that notes what it extracts, and has faults; and indexing with it as a program.
 
-``python -m tests.workers.scripted FOLDER WORKERS NOTES COUNT FAULTS`` indexes `sources`.
+``python -m tests.workers.scripted FOLDER WORKERS NOTES COUNT FAULTS`` indexes `sources`,
+or the folder COUNT.
 """
 
 from __future__ import annotations
@@ -92,12 +93,13 @@ def sources(count: int) -> list[Source]:
 
 
 def index(
-    folder: Path, extractor: Scripted, count: int, workers: int | str | None = None
+    folder: Path, extractor: Scripted, count: int | Path, workers: int | str | None = None
 ) -> IndexReport:
-    """Index so many of the sources."""
+    """Index so many of the sources, or a folder."""
+    inputs = count if isinstance(count, Path) else sources(count)
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
         chosen = None if workers is None else str(workers)
-        return kg.index(sources(count), extractor=extractor, workers=chosen)
+        return kg.index(inputs, extractor=extractor, workers=chosen)
 
 
 def content(folder: Path) -> list[str]:
@@ -110,9 +112,8 @@ _RECORDS = ("meta", "runs")
 
 def main(folder: str, workers: str, notes: str, count: str, faults: str) -> None:
     try:
-        report = index(
-            Path(folder), Scripted(Path(notes), **json.loads(faults)), int(count), workers
-        )
+        inputs = int(count) if count.isdigit() else Path(count)
+        report = index(Path(folder), Scripted(Path(notes), **json.loads(faults)), inputs, workers)
     except SaragError as error:
         sys.exit(f"{type(error).__name__}: {error}")
     print(report.added, *report.problems, sep="\n")
@@ -121,7 +122,7 @@ def main(folder: str, workers: str, notes: str, count: str, faults: str) -> None
 def started(
     folder: Path,
     workers: int | str,
-    count: int,
+    count: int | Path,
     env: Mapping[str, str] | None = None,
     **faults: Any,
 ) -> subprocess.Popen[str]:

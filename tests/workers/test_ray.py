@@ -13,6 +13,7 @@ import pytest
 from sarag_rdf.base.errors import MissingDependencyError, UsageError
 from sarag_rdf.plugins.workers.ray_pool import ray as ray_workers
 from sarag_rdf.plugins.workers.spread import SHARD
+from tests.workers.converted import CONVERTER, folder_of_all_kinds, pdf
 from tests.workers.ray_cluster import Cluster, cluster
 from tests.workers.scripted import (
     Scripted,
@@ -38,10 +39,14 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 def run(
-    folder: Path, nodes: Cluster, env: Mapping[str, str] | None = None, **faults: Any
+    folder: Path,
+    nodes: Cluster,
+    env: Mapping[str, str] | None = None,
+    count: int | Path = COUNT,
+    **faults: Any,
 ) -> list[str]:
     """The lines that the program prints: the number of sources, then problems or an error."""
-    with started(folder, nodes.address, COUNT, nodes.env | dict(env or {}), **faults) as writer:
+    with started(folder, nodes.address, count, nodes.env | dict(env or {}), **faults) as writer:
         out, err = writer.communicate(timeout=_PATIENCE)
     return (out if writer.returncode == 0 else err).splitlines()
 
@@ -68,6 +73,40 @@ def _exceptions_and_deaths_of_actors(nodes: Cluster, tmp_path: Path, expected: l
     (tmp_path / "other").mkdir()
     errors = run(tmp_path / "other", nodes, raises=(title(5),))
     assert errors[-1] == "EndpointDownError: Part 5 is down"
+
+
+def _actors_read_documents(nodes: Cluster, tmp_path: Path, expected: list[str]) -> None:
+    """They have no such files; the one that kills every actor is reported, as without workers."""
+    files, notes = tmp_path / "files", tmp_path / "converted"
+    folder_of_all_kinds(files)
+    (tmp_path / "alone").mkdir()
+    alone = index(tmp_path / "alone" / "kg", Scripted(tmp_path / "alone" / "notes"), files)
+    problems = [str(problem) for problem in alone.problems]
+    assert run(tmp_path, nodes, count=files) == [str(alone.added), *problems]
+    assert content(tmp_path / "kg") == content(tmp_path / "alone" / "kg")
+    for number in range(4):
+        pdf(files / f"5x{number}.pdf", noted=str(notes), together=2)
+    pdf(files / "5y.pdf", kills_parent=True)
+    added, *problems = run(tmp_path, nodes, count=files)
+    assert int(added) == 4
+    [problem] = [each for each in problems if "5y.pdf" in each]
+    assert problem.startswith(f"{files}/5y.pdf: the worker has ended")
+    assert len(processes(notes)) == 2
+
+
+def _an_interrupt_of_reading_ends_the_actors(
+    nodes: Cluster, tmp_path: Path, expected: list[str]
+) -> None:
+    notes, files = tmp_path / "converted", tmp_path / "files"
+    files.mkdir()
+    for number in range(4):
+        pdf(files / f"{number}.pdf", noted=str(notes), seconds=600)
+    with started(tmp_path, nodes.address, files, nodes.env) as writer:
+        until(lambda: len(processes(notes)) == 2)
+        writer.send_signal(signal.SIGINT)
+        writer.wait(30)
+    assert writer.returncode
+    until(lambda: not any(map(lives, processes(notes))), 10)
 
 
 def _a_killed_writer_loses_nothing_that_an_actor_returned(
@@ -114,12 +153,16 @@ def _a_killed_node_and_then_a_killed_cluster(
 
 @pytest.mark.fault
 @pytest.mark.minute
-def test_on_a_cluster(tmp_path: Path, expected: list[str]) -> None:
+def test_on_a_cluster(tmp_path: Path, expected: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other: two clusters at a time would wait for each other's processors."""
+    monkeypatch.syspath_prepend(CONVERTER)
+    monkeypatch.setenv("PYTHONPATH", str(CONVERTER))
     with cluster() as nodes:
         for step in (
             _a_cluster_makes_the_same_graph,
             _exceptions_and_deaths_of_actors,
+            _actors_read_documents,
+            _an_interrupt_of_reading_ends_the_actors,
             _a_killed_writer_loses_nothing_that_an_actor_returned,
             _an_interrupt_ends_the_actors,
             _a_killed_node_and_then_a_killed_cluster,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import count
 from pathlib import Path
 
@@ -173,7 +174,7 @@ def test_documents_are_taken_as_workers_can_extract_them(tmp_path: Path) -> None
             yield Document(f"urn:{number}", "urn:", title(number), "Ada met Bea.", 0, 12)
 
     recipe = Recipe(CapitalExtractor(), None).pickled()
-    pool = process_pool("2")(recipe)
+    pool = process_pool(2, recipe)
     texts = CachedEmbedder(HashEmbedder(), None)
     method = CapitalExtractor.method
     extractor = SpreadExtractor(method, pool, texts, Arrived(method, None))
@@ -228,7 +229,7 @@ def test_an_object_that_cannot_be_sent_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_worker_that_cannot_load_its_recipe_says_so() -> None:
-    start = process_pool("1")
+    start = partial(process_pool, 1)
     pickled = Recipe(CapitalExtractor(), None).pickled()
     version, _, rest = pickled.partition(b"\0")
     wrong = rest.replace(b"CapitalExtractor", b"CapitalExtractoX")

@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from time import monotonic
 from typing import Any, Final, Protocol
 
-from sarag_rdf.base.errors import ModelError, UsageError
+from sarag_rdf.base.errors import ModelError
 from sarag_rdf.base.sandbox import Limits, start_process
 from sarag_rdf.plugins.workers.work import perform
 
@@ -222,14 +222,7 @@ class ProcessWorker:
                 self._process.stdin.close()
 
 
-def process_pool(text: str) -> Callable[[bytes], Pool]:
-    """Opens a pool of so many processes of this machine; raises `UsageError` for a bad number."""
-    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST:
-        raise UsageError(f"--workers {text}: give a number from 1 to {MOST}, or ray://HOST:PORT")
-    size = int(text)
+def process_pool(size: int, recipe: bytes) -> Pool:
+    """So many processes of this machine, which share its cores."""
     threads = max(1, (os.cpu_count() or 1) // size)
-
-    def open_pool(recipe: bytes) -> Pool:
-        return Pool(lambda: ProcessWorker(recipe, threads), size)
-
-    return open_pool
+    return Pool(lambda: ProcessWorker(recipe, threads), size)

@@ -8,26 +8,37 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager, suppress
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from itertools import chain
+from pathlib import Path
+from threading import Event
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from sarag_rdf.base.errors import MissingDependencyError, ModelError, UsageError, one_line
 from sarag_rdf.base.ports import Extractor
+from sarag_rdf.documents.format import InputProblem, Record
+from sarag_rdf.documents.reading import InputFile
+from sarag_rdf.models.caches import CachedEmbedder
+from sarag_rdf.plugins.threads import map_in_order
+from sarag_rdf.plugins.workers.estimate import Timed
 from sarag_rdf.plugins.workers.pool import MOST, NoRoomError, Pool, WorkerDiedError
-from sarag_rdf.plugins.workers.spread import spread
-from sarag_rdf.plugins.workers.work import Models
+from sarag_rdf.plugins.workers.spread import ATTEMPTS, seconds, spread
+from sarag_rdf.plugins.workers.work import Converted, Models, Recipe
 
 log = logging.getLogger(__name__)
 _ATTEMPTS: Final = 3
 """How often the connection is tried where a cluster answers, but does not accept it."""
 _START: Final = 120.0
 """Seconds until a worker must have started."""
+_LARGEST: Final = 32 << 20
+"""Bytes of the largest file that is sent, because one for each actor is held in memory."""
 
 
-def ray(address: str) -> Callable[..., AbstractContextManager[Extractor]]:
+def ray(address: str) -> RayWorkers:
     """Workers are actors, one for each processor of the cluster, or ``?workers=N``.
 
     Raises `UsageError` for a bad address, and `MissingDependencyError` without Ray.
@@ -51,7 +62,62 @@ def ray(address: str) -> Callable[..., AbstractContextManager[Extractor]]:
         raise MissingDependencyError(
             "Ray is not installed: pip install 'sarag-rdf[cluster]'"
         ) from error
-    return partial(spread, partial(_open, ray, f"ray://{parts.netloc}", int(number or 0)))
+    return RayWorkers(partial(_open, ray, f"ray://{parts.netloc}", int(number or 0)))
+
+
+@dataclass(frozen=True)
+class RayWorkers:
+    """Actors of a cluster, to which the contents of files are sent."""
+
+    open_pool: Callable[[bytes], Pool]
+    timed = Timed
+
+    @cached_property
+    def size(self) -> int:
+        """How many actors the cluster has room for."""
+        with closing(self.open_pool(b"")) as pool:
+            return pool.size
+
+    def read(self, files: Iterable[InputFile]) -> Iterator[list[Record | InputProblem]]:
+        """The records of files, one of which is sent to each actor at a time."""
+        pending = iter(files)
+        for first in pending:  # without one, the cluster is not needed
+            with closing(self.open_pool(Recipe(None, None).pickled())) as pool:
+                several = chain((first,), pending)
+                for records, warnings in map_in_order(
+                    partial(_converted, pool), several, pool.size
+                ):
+                    for warning in warnings:
+                        log.warning("%s", warning)
+                    yield records
+
+    def spread(
+        self, extractor: Extractor, texts: CachedEmbedder, cache: Callable[[str], Path | None]
+    ) -> AbstractContextManager[Extractor]:
+        """The block `spread`, on the cluster."""
+        return spread(self.open_pool, extractor, texts, cache)
+
+    def seconds(self, moved: float, rest: float, documents: int) -> float:
+        """As `seconds`, with a core for each actor, and one for the writer."""
+        return seconds(self.size, moved, rest, documents)
+
+
+def _converted(pool: Pool, file: InputFile, _: Event) -> Converted:
+    """The records of a file; a file of which actors die has a problem instead."""
+    data = b""
+    with suppress(OSError):
+        data = file.path.read_bytes() if (file.size or 0) <= _LARGEST else data
+    if not data:  # too large, or it cannot be read, which is reported here
+        return [*file.records()], ()
+    sent = replace(file, options=replace(file.options, stdin=None))
+    for _attempt in range(ATTEMPTS):
+        try:
+            converted: Converted = pool.call("convert", sent, data)
+        except WorkerDiedError as error:
+            died = error
+        else:
+            return converted
+    return [InputProblem(file.name, f"{died}: leave it out")], ()
 
 
 def _open(ray: Any, address: str, size: int, recipe: bytes) -> Pool:

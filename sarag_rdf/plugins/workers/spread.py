@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
 from itertools import islice
@@ -25,13 +26,18 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import CountsUsage, Embedder, Extractor, Matrix
+from sarag_rdf.base.sandbox import idle_children
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Value
+from sarag_rdf.documents.format import InputProblem, Record
+from sarag_rdf.documents.reading import InputFile
 from sarag_rdf.models.caches import CachedEmbedder, SqliteCache
 from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.plugins.threads import map_in_order
-from sarag_rdf.plugins.workers.pool import Pool, WorkerDiedError, process_pool
+from sarag_rdf.plugins.workers.estimate import Timed
+from sarag_rdf.plugins.workers.pool import MOST, Pool, WorkerDiedError, process_pool
 from sarag_rdf.plugins.workers.work import Recipe, Result, Shard, without_models
 
 log = logging.getLogger(__name__)
@@ -46,9 +52,40 @@ CACHE: Final = "extractions.sqlite"
 _Item = TypeVar("_Item")
 
 
-def processes(text: str) -> Callable[..., AbstractContextManager[Extractor]]:
+@dataclass(frozen=True)
+class Processes:
+    """Processes of this machine. For reading they are those that convert untrusted files anyway."""
+
+    size: int
+    timed = Timed
+
+    def read(self, files: Iterable[InputFile]) -> Iterator[list[Record | InputProblem]]:
+        """The records of files, of which `size` are converted at a time."""
+        with idle_children(self.size):
+            yield from map_in_order(lambda file, _: [*file.records()], files, self.size)
+
+    def spread(
+        self, extractor: Extractor, texts: CachedEmbedder, cache: Callable[[str], Path | None]
+    ) -> AbstractContextManager[Extractor]:
+        """The block `spread`, in processes that start when they are needed."""
+        return spread(partial(process_pool, self.size), extractor, texts, cache)
+
+    def seconds(self, moved: float, rest: float, documents: int) -> float:
+        """As `seconds` below, but all processes share the cores of this machine."""
+        shared = (moved + rest) / (os.cpu_count() or 1)
+        return max(seconds(self.size, moved, rest, documents), shared)
+
+
+def processes(text: str) -> Processes:
     """Workers are processes of this machine; raises `UsageError` for a bad number."""
-    return partial(spread, process_pool(text))
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST:
+        raise UsageError(f"--workers {text}: give a number from 1 to {MOST}, or ray://HOST:PORT")
+    return Processes(int(text))
+
+
+def seconds(size: int, moved: float, rest: float, documents: int) -> float:
+    """The time of a run, of which workers do `moved` seconds in batches, and one writer `rest`."""
+    return max(moved / min(size, -(-documents // SHARD)), rest)
 
 
 @contextmanager

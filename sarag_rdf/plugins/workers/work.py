@@ -12,8 +12,10 @@ import pickle
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +23,8 @@ from sarag_rdf import __version__
 from sarag_rdf.base.errors import ModelError, SaragError, UsageError
 from sarag_rdf.base.ports import CountsDiscarded, Embedder, Extractor, Matrix
 from sarag_rdf.base.types import Document, Extraction
+from sarag_rdf.documents.format import InputProblem, Record
+from sarag_rdf.documents.reading import InputFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,6 +48,10 @@ class Shard:
     texts: tuple[str, ...] = ()
     vectors: Matrix | None = None
     warnings: tuple[str, ...] = ()
+
+
+Converted = tuple[list[Record | InputProblem], tuple[str, ...]]
+"""What is read of a file, and what was logged meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +162,13 @@ class Models:
             vectors,
             tuple(warnings),
         )
+
+    def convert(self, file: InputFile, data: bytes) -> Converted:
+        """The records of a file of another machine, with its contents."""
+        with TemporaryDirectory() as folder, _warnings() as warnings:
+            path = Path(folder, f"file{file.path.suffix}")
+            path.write_bytes(data)
+            return [*replace(file, path=path, size=len(data)).records()], tuple(warnings)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """The vectors of texts. Raises what the embedder raises."""
