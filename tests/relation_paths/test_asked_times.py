@@ -70,6 +70,13 @@ def terms(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
         ("Who was the head of Wren in 1500?", ""),  # nothing says since when
         ("Who was the head of Wren in 1922?", "Gus"),
         ("Who was the head of Thule in 1925?", "Ann"),
+        ("In 1925, who was the head of Thule?", "Ann"),
+        ("In May 1940 who was the head of Thule?", "Bea"),
+        ("Who is the current head of Thule?", "Bea"),
+        ("Who is the current head of Rook?", ""),
+        ("Who was the head of Thule before Bea?", "Ann"),
+        ("When did Ann become head of Thule?", "1919"),
+        ("When was Ann the head?", "1919 to 1937"),
         ("To whom was Osprey lent in 2015?", "Moss"),
         ("To whom was Osprey lent in 2020?", ""),
         ("Who is the former head of Thule?", "Ann"),

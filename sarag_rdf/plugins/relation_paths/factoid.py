@@ -51,25 +51,28 @@ _NOT_LOOKED_UP: Final = re.compile(
     r"\bhow\b(?! (?:long|far|large|tall|big|high|deep|wide|old|many|much|heavy|fast)\b)",
     re.IGNORECASE,
 )
-_AT_TIME: Final = re.compile(
-    r" (?:in|on|during|as of) ((?:the )?(?:\w+ ){0,2}\d{4}(?:-\d\d){0,2})\W*$", re.IGNORECASE
-)
+_TIME: Final = r"(?:in|on|during|as of) ((?:the )?(?:\w+ ){0,2}\d{4}(?:-\d\d){0,2})"
+_AT_TIME: Final = re.compile(rf" {_TIME}\W*$", re.IGNORECASE)
+_FIRST_TIME: Final = re.compile(rf"\W*{_TIME},? (?=(?:who|whom|what|which|where)\b)", re.IGNORECASE)
+_CURRENT: Final = re.compile(r"(?<=\bthe )(?:current|present) (?=[a-z])")
+"""Who asks so asks for what holds now, unless a label says it: "current capacity"."""
 Find = Callable[..., Found | None]
 """`followed` for one graph and query."""
 
 
 def dated(query: Query) -> Query | None:
-    """The query at the time with which its question ends; None if it ends with none.
+    """The query at the time with which its question ends, or begins; None without one.
 
     >>> found = dated(Query("Who was the head of Thule in May 1925?"))
     >>> found.text, found.at
     ('Who was the head of Thule?', '1925-05')
     """
-    time = _AT_TIME.search(query.text)
+    time = _AT_TIME.search(query.text) or _FIRST_TIME.match(query.text)
     value = parse_value(time[1], "date") if time and not query.at else None
     if time is None or value is None:
         return None
-    return replace(query, text=f"{query.text[: time.start()]}?", at=value.lexical)
+    rest = query.text[time.end() :] if time.start() == 0 else f"{query.text[: time.start()]}?"
+    return replace(query, text=rest, at=value.lexical)
 
 
 def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found | None:
@@ -91,6 +94,8 @@ def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found |
         found = find(_FORMER.sub("", query.text), time="former", most_hops=1)
         labelled = None if found else find(query.text)
         return labelled if labelled and former[0].strip() in labelled.meaning else found
+    if _CURRENT.search(query.text) and (found := find(_CURRENT.sub("", query.text))):
+        return found
     if having := _HAVING.search(query.text):
         kind, *of_either = having.groups()
         of = "".join(filter(None, of_either))
