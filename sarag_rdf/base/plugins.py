@@ -37,6 +37,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "vector_engines": "vector engine",
     "commands": "command",
     "doors": "door of the server",
+    "updates": "language of updates",
     "checks": "deep check",
     "workers": "kind of workers",
 }

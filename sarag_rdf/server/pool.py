@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from sarag_rdf.base.files import ScratchFolder
+from sarag_rdf.base.plugins import plugins
 from sarag_rdf.base.sandbox import process_memory
 from sarag_rdf.server.jobs import AccessibleGraphs, JobReply, Progress, RequestError, Stop
 from sarag_rdf.server.serve_settings import ServeSettings
@@ -161,7 +162,8 @@ def _context() -> SpawnContext | ForkServerContext:
     if sys.platform != "linux":
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["sarag_rdf.server.app", "sarag_rdf.kg.graph"])  # for all jobs
+    jobs = (plugin.entry.module for plugin in plugins("updates").values())
+    context.set_forkserver_preload(["sarag_rdf.server.app", "sarag_rdf.kg.graph", *jobs])
     return context
 
 

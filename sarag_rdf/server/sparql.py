@@ -10,6 +10,7 @@ import pyoxigraph as ox
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
+from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.server.jobs import JobReply, RequestError
@@ -39,7 +40,6 @@ from sarag_rdf.server.requests import (
     run,
     settings_of,
 )
-from sarag_rdf.server.updates import UpdateJob
 from sarag_rdf.server.worker import Worker
 
 _MAX_QUERY = 4 << 20
@@ -111,8 +111,8 @@ async def _update(request: Request, pairs: Pairs) -> Response:
     require_write(request)
     using = _graphs(pairs, "using-graph-uri") or ()
     named = _graphs(pairs, "using-named-graph-uri") or ()
-    job = UpdateJob(_single(pairs, "update"), public_url(request, "/sparql"), using, named)
-    return await run(request, job, job.text, "writes")
+    text, url = _single(pairs, "update"), public_url(request, "/sparql")
+    return await run(request, load("updates", "sparql")(text, url, using, named), text, "writes")
 
 
 async def _posted(request: Request) -> Pairs:

@@ -9,8 +9,8 @@ import pytest
 
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import QueryError, SaragError, UsageError, one_line
-from sarag_rdf.graph.store.update_guard import inspect_update
 from sarag_rdf.models.client import endpoint_client
+from sarag_rdf.plugins.http_writes.update_guard import inspect_update
 from sarag_rdf.server.serve_settings import checked_public_url
 from tests.fuzz.hostile import graph, is_line
 from tests.reading import read_paths

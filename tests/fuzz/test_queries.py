@@ -13,8 +13,8 @@ from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
 from sarag_rdf.graph.store.sparql_syntax import inspect_query
-from sarag_rdf.graph.store.update_guard import inspect_update
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.plugins.http_writes.update_guard import inspect_update
 from tests.fuzz.cases import case
 from tests.fuzz.hostile import graph, mutated, quads, texts
 

@@ -24,8 +24,8 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.fsck import fsck
+from sarag_rdf.plugins.http_writes.updates import UpdateJob, update
 from sarag_rdf.server.serve_settings import ServeSettings
-from sarag_rdf.server.updates import UpdateJob, update
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag, interruptible
 from tests.sample_graph import BASE

@@ -9,8 +9,8 @@ import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.graph.store.update_guard import is_plain
-from sarag_rdf.server.updates import Difference, compare, on_copy
+from sarag_rdf.plugins.http_writes.update_guard import is_plain
+from sarag_rdf.plugins.http_writes.updates import Difference, compare, on_copy
 
 GRAPHS = (None, "http://g/1", "http://g/2", "http://g/3")
 

@@ -29,7 +29,7 @@ from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import Worker
 
 ROOT = Path(__file__).parents[2]
-LOADED = ("sarag_rdf.kg.graph", "sarag_rdf.server.updates")
+LOADED = ("sarag_rdf.kg.graph", "sarag_rdf.plugins.http_writes.updates")
 
 
 class SayWhatIsLoaded:

@@ -19,8 +19,8 @@ from openapi_spec_validator import validate
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Source
 from sarag_rdf.models.client import OpenAIEmbedder
-from sarag_rdf.plugins import graph_store
 from sarag_rdf.plugins.agents.openai_door import door as openai
+from sarag_rdf.plugins.http_writes import graph_store
 from sarag_rdf.server import sparql
 from sarag_rdf.server.app import routes
 from sarag_rdf.server.asking import FILE_OPTIONS, job_of

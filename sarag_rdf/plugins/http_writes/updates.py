@@ -26,8 +26,13 @@ from sarag_rdf.graph.metadata import read_meta, with_revision
 from sarag_rdf.graph.store.input_files import Skolemizer, has_blank_node
 from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore, open_store
 from sarag_rdf.graph.store.shacl import read_shapes, validate
-from sarag_rdf.graph.store.update_guard import UpdateTraits, inspect_update, is_plain, with_dataset
 from sarag_rdf.kg.session import Session
+from sarag_rdf.plugins.http_writes.update_guard import (
+    UpdateTraits,
+    inspect_update,
+    is_plain,
+    with_dataset,
+)
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import Worker, evaluation_error

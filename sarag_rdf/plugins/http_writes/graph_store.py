@@ -21,6 +21,13 @@ from starlette.responses import Response
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.vocab import is_deep
 from sarag_rdf.graph.store.input_files import PlainXml, Skolemizer
+from sarag_rdf.plugins.http_writes.updates import (
+    DEFAULT_IS_UNION,
+    TOO_DEEP,
+    Difference,
+    open_for_writing,
+    quads_in,
+)
 from sarag_rdf.server.jobs import JobReply, RequestError
 from sarag_rdf.server.media import (
     RDF_TYPES,
@@ -42,13 +49,6 @@ from sarag_rdf.server.requests import (
     run,
 )
 from sarag_rdf.server.serve_settings import ServeSettings
-from sarag_rdf.server.updates import (
-    DEFAULT_IS_UNION,
-    TOO_DEEP,
-    Difference,
-    open_for_writing,
-    quads_in,
-)
 from sarag_rdf.server.worker import Worker
 
 _MULTIPART: Final = "multipart/form-data"

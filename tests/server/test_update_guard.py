@@ -6,7 +6,7 @@ import pyoxigraph as ox
 import pytest
 
 from sarag_rdf.base.errors import QueryError
-from sarag_rdf.graph.store.update_guard import inspect_update, with_dataset
+from sarag_rdf.plugins.http_writes.update_guard import inspect_update, with_dataset
 
 B = "http://b.example/"
 

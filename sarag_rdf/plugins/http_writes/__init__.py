@@ -1,0 +1,1 @@
+"""Writing over HTTP: SPARQL updates and the graph store protocol, on a writable server."""
