@@ -173,6 +173,8 @@ class SparqlStore:
         return sorted(row[0].value for row in rows)
 
     def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
         self._client = None
 
     def _dataset(self, text: str, union: bool, default_graphs: Sequence[str] | None) -> DataSet:
