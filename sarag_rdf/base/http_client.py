@@ -10,10 +10,9 @@ import contextlib
 import logging
 import math
 import os
-import socket
 import ssl
-import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -75,40 +74,51 @@ class BoundedClient(httpx.Client):
     """An HTTP client whose replies are whole, in time, of bounded size, and without secrets.
 
     Redirects are not followed, because a request may have credentials: they are replies like any
-    other. Each request has its own connection, which is closed at the deadline.
+    other. Each request has its own connection, and waits for it until the deadline. A client that
+    `keeps` its connection is for one request at a time, and for requests that may be sent twice:
+    one is sent again if the server has closed the connection since the request before it.
     """
 
     def __init__(
-        self, seconds: float, max_reply: int, *, deadline: float, max_error: int | None = None
+        self,
+        seconds: float,
+        max_reply: int,
+        *,
+        deadline: float,
+        max_error: int | None = None,
+        keeps: bool = False,
     ) -> None:
         """`seconds` for a wait, `deadline` for a reply; `max_reply`, `max_error` in bytes."""
-        headers = {"Accept-Encoding": "identity", "Connection": "close"}
-        limits = httpx.Limits(max_connections=None)  # callers limit how many requests run at once
+        headers = {"Accept-Encoding": "identity"}
+        # callers limit how many requests run at once
+        limits = httpx.Limits(max_connections=1 if keeps else None)
         context = _ssl_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR"))
         super().__init__(
             timeout=seconds, follow_redirects=False, headers=headers, limits=limits, verify=context
         )
-        self._deadline, self._max_reply, self._max_error = deadline, max_reply, max_error
+        self._seconds, self._max_reply, self._max_error = deadline, max_reply, max_error
+        self._kept = _Deadline() if keeps else None
 
     def send(self, request: httpx.Request, **options: Any) -> httpx.Response:
         """Send, and read the reply, or a `stream` later; `DeadlineError`, `ReplySizeError`."""
-        with _Alarm(self._deadline) as alarm:
-            request.extensions = {**request.extensions, "trace": alarm.trace}
-            with alarm.deadline():
-                response = super().send(request, **{**options, "stream": True})
-            is_error = response.status_code >= 300
-            shown = self._max_error if is_error else None
-            body = _BoundedStream(response, alarm, self._max_reply, shown)
-            if options.get("stream") and not is_error:
-                alarm.keep()
-                headers = _safe_headers(response)
-                return httpx.Response(
-                    response.status_code, headers=headers, stream=body, request=request
-                )
-            try:
-                content = b"".join(body)
-            finally:
-                response.close()
+        request.headers["Connection"] = "keep-alive" if self._kept else "close"
+        deadline = self._kept or _Deadline()
+        deadline.begin(self._seconds)
+        request.extensions = {**request.extensions, "trace": deadline.trace}
+        with deadline.watched():
+            response = self._begin(request, deadline, {**options, "stream": True})
+        is_error = response.status_code >= 300
+        shown = self._max_error if is_error else None
+        body = _BoundedStream(response, deadline, self._max_reply, shown)
+        if options.get("stream") and not is_error:
+            headers = _safe_headers(response)
+            return httpx.Response(
+                response.status_code, headers=headers, stream=body, request=request
+            )
+        try:
+            content = b"".join(body)
+        finally:
+            response.close()
         # Where the length is announced, truncation is detected.
         chunked = "chunked" in response.headers.get("Transfer-Encoding", "").lower()
         reply = httpx.Response(
@@ -124,6 +134,17 @@ class BoundedClient(httpx.Client):
         reply.next_request = response.next_request
         return reply
 
+    def _begin(
+        self, request: httpx.Request, deadline: _Deadline, options: dict[str, Any]
+    ) -> httpx.Response:
+        """Send, and read the head of the reply."""
+        try:
+            return super().send(request, **options)
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+            if deadline.has_connected:
+                raise
+            return super().send(request, **options)  # over a new connection
+
 
 def _safe_headers(response: httpx.Response) -> list[tuple[str, str]]:
     """The headers without secrets, and without those about the transfer."""
@@ -138,14 +159,14 @@ class _BoundedStream(httpx.SyncByteStream):
     """The body of a reply until the deadline, up to `limit` bytes; `shown` of an error page."""
 
     def __init__(
-        self, response: httpx.Response, alarm: _Alarm, limit: int, shown: int | None
+        self, response: httpx.Response, deadline: _Deadline, limit: int, shown: int | None
     ) -> None:
-        self._response, self._alarm = response, alarm
+        self._response, self._deadline = response, deadline
         self._limit, self._shown = limit, shown
 
     def __iter__(self) -> Iterator[bytes]:
         size = 0
-        with self._alarm.deadline():
+        with self._deadline.watched():
             for part in self._response.iter_bytes():
                 size += len(part)
                 if self._shown is None and size > self._limit:
@@ -155,60 +176,42 @@ class _BoundedStream(httpx.SyncByteStream):
                     return
 
     def close(self) -> None:
-        self._alarm.cancel()
         self._response.close()
 
 
-class _Alarm:
-    """Closes the connection of a request at the deadline."""
+class _Deadline:
+    """Bounds each wait for a connection by the time that is left for the reply."""
 
-    def __init__(self, seconds: float) -> None:
-        self.has_expired = False
-        self._timer = threading.Timer(seconds, self._expire)
-        self._timer.daemon = True
-        self._socket: socket.socket | None = None
-        self._is_kept = False
-
-    def __enter__(self) -> _Alarm:
-        self._timer.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if not self._is_kept:
-            self.cancel()
-
-    @contextlib.contextmanager
-    def deadline(self) -> Iterator[None]:
-        """Raise `DeadlineError` for what the deadline cuts off."""
-        try:
-            yield
-        except httpx.HTTPError as error:
-            if self.has_expired:
-                raise DeadlineError from error
-            raise
-        if self.has_expired:  # a reply of unknown length looks whole where it was cut
-            raise DeadlineError
-
-    def keep(self) -> None:
-        """Stay active after the block, until `cancel`."""
-        self._is_kept = True
-
-    def cancel(self) -> None:
-        """Stop the timer."""
-        self._timer.cancel()
+    def begin(self, seconds: float) -> None:
+        """Begin with a request."""
+        self._until = time.monotonic() + seconds
+        self.has_connected = False
 
     def trace(self, event: str, info: dict[str, Any]) -> None:
-        """Remember the connection; httpx calls this as the request proceeds."""
+        """Bound what waits for a new connection; httpx calls this as the request proceeds."""
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            self._socket = info["return_value"].get_extra_info("socket")
-            if self.has_expired:
-                self._expire()
+            self.has_connected = True
+            stream = info["return_value"]
+            stream.read, stream.write = self._bounded(stream.read), self._bounded(stream.write)
 
-    def _expire(self) -> None:
-        self.has_expired = True
-        if self._socket is not None:
-            with contextlib.suppress(OSError):
-                self._socket.shutdown(socket.SHUT_RDWR)
+    def _bounded(self, wait: Callable[[Any, float], Any]) -> Callable[..., Any]:
+        def bounded(data: Any, timeout: float | None = None) -> Any:
+            left = self._until - time.monotonic()
+            if left <= 0:
+                raise DeadlineError
+            return wait(data, left if timeout is None else min(timeout, left))
+
+        return bounded
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Raise `DeadlineError` for a wait that the deadline has ended."""
+        try:
+            yield
+        except httpx.TimeoutException as error:
+            if time.monotonic() >= self._until:
+                raise DeadlineError from error
+            raise
 
 
 def download(url: str, path: Path, *, seconds: float, deadline: float, most: int) -> None:

@@ -29,10 +29,6 @@ _SOURCES = frozenset({PROV.wasDerivedFrom, SARAG.graph, SARAG.importState})
 """The properties in the metadata that say from which graphs something follows."""
 Difference = tuple[set[Triple], set[Triple]]
 """The entailed triples that are missing, and those that do not follow."""
-NO_PAST = (
-    "a SPARQL endpoint cannot be queried at a moment: copy the graph into a folder (sarag export, "
-    "sarag restore), or compare sarag:startTime and sarag:endTime in the query"
-)
 ADVICE = "turn entailment off (sarag ontology entail --off), or remove the transitive property"
 
 

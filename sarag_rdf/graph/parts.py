@@ -15,6 +15,7 @@ from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import DCTERMS, OWL, SARAG, VOID, iri, text_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.records import by_subject, record_of, stored
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 
 ALL = "all"
@@ -189,6 +190,15 @@ def graph_names(store: GraphStore, under: str = "") -> list[str]:
     """The IRIs of all non-empty named graphs, sorted; in a shared store those below `under`."""
     text = _GRAPHS_UNDER % Literal(under) if store.is_shared else _GRAPHS
     return sorted(iri(row[0]) for row in store.select(text, "g").rows)
+
+
+def local_store(reader: GraphReader) -> OxigraphStore:
+    """The store of a graph that sarag wrote; of one behind an endpoint, a copy of its graphs."""
+    store = reader.store
+    if isinstance(store, OxigraphStore):
+        return store
+    names = graph_names(store, reader.minter.graphs)
+    return OxigraphStore.copy_of(quad for name in names for quad in store.quads(name))
 
 
 def graph_size(store: GraphStore, graph: str) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from sarag_rdf.base.errors import MissingDependencyError, QueryError, UsageError
 from sarag_rdf.base.ports import GraphStore, Table, Triples
 from sarag_rdf.base.vocab import PREFIXES
-from sarag_rdf.building.entailed_graph import NO_PAST, absent_at
+from sarag_rdf.building.entailed_graph import absent_at
 from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.parts import default_graphs
 from sarag_rdf.graph.store.oxigraph import OxigraphStore, query_in_child
@@ -100,16 +100,14 @@ def _runner(
     With `at`, the graph is seen as it was then. With a `timeout`, the queries of a store in a
     folder run in a child process.
     """
-    store = snapshot.reader.store
     graphs = None if names_dataset else default_graphs(snapshot.reader, over)
     absent = absent_at(snapshot.own, at) if at else frozenset()
+    store = snapshot.local if absent else snapshot.reader.store
     run: Callable[..., Table | Triples | bool] = store.query
     if timeout is not None and isinstance(store, OxigraphStore) and store.folder is not None:
         run = partial(query_in_child, store.folder, seconds=timeout, without=absent)
-    elif absent and isinstance(store, OxigraphStore):
-        run = store.without(absent).query
     elif absent:
-        raise UsageError(NO_PAST)
+        run = snapshot.local.without(absent).query
     union = not names_dataset and graphs is None
     return lambda text: run(text, union=union, default_graphs=graphs)
 

@@ -17,7 +17,7 @@ from sarag_rdf.base.plugins import workers_of
 from sarag_rdf.base.ports import LLM, Embedder, Extractor, Progress, silent
 from sarag_rdf.graph.graph_reader import GraphReader, Journal
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import select_parts
+from sarag_rdf.graph.parts import local_store, select_parts
 from sarag_rdf.kg.location import Location, endpoint_beside, location_of
 from sarag_rdf.kg.registry import options_of
 from sarag_rdf.kg.vectors import ChooseVectors, Models, Vectors, recorded_model
@@ -26,6 +26,7 @@ from sarag_rdf.retrieval.view import Engine, GraphView
 if TYPE_CHECKING:
     from sarag_rdf.building.index_run import IndexReport
     from sarag_rdf.building.plan import Request
+    from sarag_rdf.graph.store.oxigraph import OxigraphStore
 
 
 @dataclass(eq=False)
@@ -52,6 +53,11 @@ class Snapshot:
                 f"this needs a graph written by sarag, not one of kind {self.reader.parts[0].kind}"
             )
         return self.reader
+
+    @cached_property
+    def local(self) -> OxigraphStore:
+        """The store of the graph, or a copy of it if it is behind an endpoint."""
+        return local_store(self.own)
 
     @cached_property
     def searched(self) -> GraphReader:

@@ -81,7 +81,8 @@ class EndpointStore:
             text = f"BASE <{base_iri}>\n{text}"
         is_ordered = True
         if query_form(text) == "SELECT":
-            text, is_ordered = _limited(text, most_rows + 1 if most_rows else 0)
+            limit = most_rows + 1 if most_rows else 0
+            text, is_ordered = _limited(text, limit, self._port.max_sorted)
         return self._port.query_in(text, dataset, paged=not is_ordered)
 
     def quads_for_pattern(self, s: Any, p: Any, o: Any, graph: Any) -> Iterator[ox.Quad]:
@@ -143,8 +144,11 @@ def _without_dataset(text: str) -> str:
     return prologue + rest
 
 
-def _limited(text: str, rows: int) -> tuple[str, bool]:
-    """A SELECT with a limit (0 for none) if it has none, and whether its rows have an order."""
+def _limited(text: str, rows: int, most_sorted: int) -> tuple[str, bool]:
+    """A SELECT with a limit (0 for none) if it has none, and whether its rows have an order.
+
+    One with an order gets no limit of more than `most_sorted` rows.
+    """
     depth, words, end = 0, "", len(text)
     for token in tokens(text):
         depth += (token.kind == "open") - (token.kind == "close")
@@ -152,6 +156,6 @@ def _limited(text: str, rows: int) -> tuple[str, bool]:
             words += f" {token.text.upper()}"
             end = token.offset if token.text.upper() == "VALUES" else end
     is_ordered = any(word in words for word in ("ORDER", "LIMIT", "OFFSET"))
-    if rows and "LIMIT" not in words:
+    if rows and "LIMIT" not in words and ("ORDER" not in words or rows <= most_sorted):
         text = f"{text[:end]}\nLIMIT {rows}\n{text[end:]}"
     return text, is_ordered

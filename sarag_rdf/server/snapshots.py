@@ -6,17 +6,17 @@ import os
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from sarag_rdf.base.endpoints import SparqlEndpoint
-from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter, sha256_hex
 from sarag_rdf.base.ports import GraphStore
-from sarag_rdf.building.entailed_graph import NO_PAST, absent_at
+from sarag_rdf.building.entailed_graph import absent_at
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import Meta, read_meta
-from sarag_rdf.graph.parts import accessible_graphs, default_graphs
+from sarag_rdf.graph.parts import accessible_graphs, default_graphs, local_store
 from sarag_rdf.graph.store.oxigraph import DefaultGraphUnion, OxigraphStore, holder_of
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
 from sarag_rdf.server.endpoint_store import EndpointStore, EndpointUnion
@@ -68,22 +68,21 @@ class StoreSnapshot:
         self.state, self.port, self.whole, self.meta = state, port, whole, meta
         self.store = whole.store
         self.minter = Minter(meta.base if meta else DEFAULT_BASE)
-        self._past: tuple[str, OxigraphStore, QueriedStore] | None = None
+        self._past: tuple[str, OxigraphStore | None, QueriedStore] | None = None
         self._cache: dict[Hashable, Any] = {}
 
     def at(self, moment: str) -> QueriedStore:
-        """The store without what did not hold at a moment; that of the last one is cached.
-
-        Raises `UsageError` for a graph behind an endpoint.
-        """
-        if not isinstance(self.port, OxigraphStore):
-            raise UsageError(NO_PAST)
+        """The store without what did not hold at a moment; that of the last one is cached."""
         if self._past is None or self._past[0] != moment:
             self._past = None  # first, so that there is one at a time
             absent = absent_at(self.reader(), moment)
-            port = self.port.without(absent) if absent else self.port
-            self._past = moment, port, QueriedStore(port.inner) if absent else self.whole
+            port = self._local.without(absent) if absent else None
+            self._past = moment, port, QueriedStore(port.inner) if port else self.whole
         return self._past[2]
+
+    @cached_property
+    def _local(self) -> OxigraphStore:
+        return local_store(self.reader())
 
     def reader(self, readable: Graphs = None) -> GraphReader:
         """Reads the `readable` graphs, by default all."""

@@ -243,8 +243,10 @@ def test_from_is_removed_wherever_it_stands() -> None:
     ],
 )  # fmt: skip
 def test_the_row_limit_is_added_where_there_is_none(text: str, want: str, is_ordered: bool) -> None:
-    limited, ordered = _limited(text, 3)
+    limited, ordered = _limited(text, 3, 3)
     assert (limited.split(), ordered) == (want.split(), is_ordered)
+    if "ORDER" in text:
+        assert _limited(text, 3, 2) == (text, True)
 
 
 # ------------------------------------------------------------------------- Starting, changing

@@ -8,11 +8,14 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, playing
+from tests.remote.sample import export_nquads
 from tests.server.running import Running, serving
 from tests.server.test_questions import endpoint
 from tests.server.test_resource import page, some, text_of
+from tests.servers import Server
 from tests.timed_graph import KARL, MUSEUM, timed_graph
 
 QUESTION = "Who was director of the Thule Museum?"
@@ -27,11 +30,21 @@ def model() -> Iterator[FaultServer]:
         yield server
 
 
-@pytest.fixture(scope="module")
-def server(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+@pytest.fixture(scope="module", params=["folder", "oxigraph", "virtuoso"])
+def server(
+    request: pytest.FixtureRequest, model: FaultServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    """A server of the graph in its folder, and of the same graph behind an endpoint."""
     embedder = OpenAIEmbedder(model.base_url, "hash")
-    folder = timed_graph(tmp_path_factory.mktemp("timed") / "kg", embedder)
-    with serving(folder, "--workers", "1", env=model.settings) as running:
+    root = tmp_path_factory.mktemp("timed")
+    folder, options = timed_graph(root / "kg", embedder), ["--workers", "1"]
+    if request.param != "folder":
+        endpoint: Server = request.getfixturevalue(request.param)
+        endpoint.clear()
+        endpoint.load(export_nquads(OxigraphStore.open(folder / "store")))
+        options += ["--kg", endpoint.query_url]
+    env = {**model.settings, "SARAG_CACHE_DIR": str(root / "cache")}
+    with serving(folder, *options, env=env) as running:
         yield running
 
 

@@ -172,6 +172,7 @@ class OxigraphStore:
         self.folder = folder
         self._unflushed = 0
         self._union = DefaultGraphUnion()
+        self._scratch: ScratchFolder | None = None
 
     @classmethod
     def in_memory(cls) -> OxigraphStore:
@@ -201,6 +202,17 @@ class OxigraphStore:
             return cls(open_store(folder), folder=folder.parent)
         store, files = _open_checkpoint(folder)
         return cls(store, writable=False, folder=folder.parent, files=files)
+
+    @classmethod
+    def copy_of(cls, quads: Iterable[ox.Quad]) -> OxigraphStore:
+        """A store of some quads in a temporary folder, which is deleted with this object."""
+        scratch = ScratchFolder("copy")
+        writer = cls.create(scratch.path / "store")
+        writer.load(quads)
+        writer.close()
+        store = cls.open(scratch.path / "store")
+        store._scratch = scratch
+        return store
 
     @property
     def checkpoint(self) -> Path | None:

@@ -17,6 +17,7 @@ import re
 import time
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import cast
 from urllib.parse import urlencode
@@ -225,10 +226,9 @@ class SparqlClient:
         )
         if self._user:
             remember(base64.b64encode(f"{self._user}:{self._password}".encode()).decode())
-        seconds = remote.timeout
-        self._http = BoundedClient(
-            seconds, remote.max_reply << 20, deadline=seconds, max_error=_MAX_ERROR_BODY
-        )
+        self._http = self._new_http(keeps=False)
+        self._idle: list[BoundedClient] = []
+        """Those whose connections are open for the next requests, one at a time each."""
 
     def query(self, text: str, accept: str, dataset: DataSet) -> httpx.Response:
         """Send a query, with parameters that choose what it sees."""
@@ -246,6 +246,23 @@ class SparqlClient:
         request = self._http.build_request("POST", form.full_url, headers=headers, content=content)
         return self._with_retries(request, idempotent=not update)
 
+    def close(self) -> None:
+        """Close the connections that are open."""
+        idle, self._idle = self._idle, []
+        for http in idle:
+            http.close()
+
+    def _kept_http(self) -> BoundedClient:
+        with suppress(IndexError):
+            return self._idle.pop()
+        return self._new_http(keeps=True)
+
+    def _new_http(self, *, keeps: bool) -> BoundedClient:
+        seconds, most = self.remote.timeout, self.remote.max_reply << 20
+        return BoundedClient(
+            seconds, most, deadline=seconds, max_error=_MAX_ERROR_BODY, keeps=keeps
+        )
+
     def store(self, method: str, graph: str, body: bytes | None = None) -> httpx.Response:
         """PUT, POST or DELETE one graph by the Graph Store Protocol."""
         url = f"{self.remote.store_url}?{urlencode({'graph': graph})}"
@@ -260,7 +277,7 @@ class SparqlClient:
         for retry in range(RETRIES + 1):
             pause = self._backoff * 2**retry
             try:
-                response = self._send(request)
+                response = self._send(request, idempotent=idempotent)
             except RemoteDownError as error:
                 if retry == RETRIES or not (idempotent and _is_lost(error.__cause__)):
                     raise
@@ -277,12 +294,16 @@ class SparqlClient:
             time.sleep(pause)
         raise AssertionError  # the last retry returns or raises
 
-    def _send(self, request: httpx.Request) -> httpx.Response:
-        """Send one request; raises the typed error for a connection that failed."""
+    def _send(self, request: httpx.Request, *, idempotent: bool) -> httpx.Response:
+        """Send one request; raises the typed error for a connection that failed.
+
+        Only one that is `idempotent` goes over a connection that is open: the server may close it.
+        """
         url = _url(request)
         begin = time.monotonic()
+        http = self._kept_http() if idempotent else self._http
         try:
-            response = self._authenticated(request)
+            response = self._authenticated(http, request)
         except (DeadlineError, httpx.TimeoutException) as error:
             raise RemoteTimeoutError(
                 f"no complete response from {url} within {self.remote.timeout:g} s: raise "
@@ -303,16 +324,19 @@ class SparqlClient:
                 f"cannot connect to {url}: {reason_of(error)}: check the URL, and that the server "
                 "is running"
             ) from error
+        finally:
+            if idempotent:
+                self._idle.append(http)
         self.server = response.headers.get("Server", self.server)
         figures = len(response.content), time.monotonic() - begin
         log.debug("%s %s: %d bytes in %.3f s", request.method, url, *figures)
         return response
 
-    def _authenticated(self, request: httpx.Request) -> httpx.Response:
+    def _authenticated(self, http: BoundedClient, request: httpx.Request) -> httpx.Response:
         """Send with the token, or once more with the password if the endpoint asks for it."""
         if self._token:
             request.headers["Authorization"] = f"Bearer {self._token}"
-        response = self._http.send(request)
+        response = http.send(request)
         challenge = response.headers.get("WWW-Authenticate", "")
         if response.status_code != 401 or not self._user:
             return response
@@ -330,7 +354,7 @@ class SparqlClient:
             raise RemoteAuthError(
                 f"{_url(request)} requires an unsupported kind of authentication: {error}"
             ) from error
-        return self._http.send(authorized)
+        return http.send(authorized)
 
 
 def _url(message: httpx.Request | httpx.Response) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -109,12 +110,21 @@ class SparqlStore:
         return result
 
     @property
+    def _server(self) -> str:
+        """The name of the server in lower case; empty before its first response."""
+        return self._open_client.server.partition("/")[0].lower()
+
+    @property
+    def max_sorted(self) -> int:
+        """The largest LIMIT of a SELECT with an order; Virtuoso refuses one that is larger."""
+        return PAGE if self._server in ("", "virtuoso") else sys.maxsize
+
+    @property
     def max_values(self) -> int:
         """The most values in a query; an endpoint that is not known yet is asked nothing first."""
         if self._max_values:
             return self._max_values
-        server = self._open_client.server.partition("/")[0].lower()
-        return VALUES_OF.get(server, VALUES if server else min(VALUES_OF.values()))
+        return VALUES_OF.get(self._server, VALUES if self._server else min(VALUES_OF.values()))
 
     @max_values.setter
     def max_values(self, values: int) -> None:
@@ -176,6 +186,8 @@ class SparqlStore:
         return sorted(row[0].value for row in rows)
 
     def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
         self._client = None
 
     def _dataset(self, text: str, union: bool, default_graphs: Sequence[str] | None) -> DataSet:
