@@ -16,12 +16,7 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import Query, SchemaUse
 from sarag_rdf.base.vocab import RDF, SARAG, iri_or_literal
 from sarag_rdf.building.commit import Writer
-from sarag_rdf.building.entailed_graph import (
-    axioms_of,
-    entailment_metadata,
-    new_metadata,
-    recorded_graphs,
-)
+from sarag_rdf.building.entailed_graph import axioms_of, entailment_metadata, new_metadata
 from sarag_rdf.building.graph_import import import_name
 from sarag_rdf.building.incremental import recompute
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
@@ -43,7 +38,7 @@ from sarag_rdf.graph.ontology.schema_reader import (
     read_ontology,
     schema_of,
 )
-from sarag_rdf.graph.parts import imported_graphs, select_parts
+from sarag_rdf.graph.parts import imported_graphs, recorded_graphs, select_parts
 from sarag_rdf.graph.schema_use import labelled_terms, schema_use
 from sarag_rdf.graph.store.input_files import RdfReadOptions
 from sarag_rdf.graph.stored_ontologies import StoredOntology as StoredOntology
