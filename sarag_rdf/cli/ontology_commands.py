@@ -189,6 +189,7 @@ def remove(names: tuple[str, ...], **options: Any) -> int:
 
 @ontology.command(name="check", epilog="Example:  sarag ontology check museum.ttl")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|URL...")
+@flags.read_options
 @_parsing_options
 @flags.json_option
 def check(files: tuple[str, ...], **options: Any) -> int:
@@ -197,11 +198,10 @@ def check(files: tuple[str, ...], **options: Any) -> int:
     Errors are cycles of subclasses or subproperties, terms that RDF, RDFS, OWL and SKOS do not
     define, and an ontology without a class or property. Warnings are undeclared terms, missing
     labels, domains and ranges, equal labels, and owl:imports, which is not followed. They are
-    printed by kind; --json prints all.
+    printed by kind; --json prints all. What ontologies of the graph declare counts as declared.
     """
-    from sarag_rdf.kg.schemas import check_file
-
-    findings = {file: check_file(file, **_parsing(options)) for file in files}
+    with flags.open_graph(options) as kg:
+        findings = {file: kg.ontologies.check(file, **_parsing(options)) for file in files}
     lines = (line for file in files for line in _finding_lines(file, findings[file]))
     failed = any(f.severity == "error" for of_file in findings.values() for f in of_file)
     return emit(options, findings, *lines, failed=failed)

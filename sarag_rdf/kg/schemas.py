@@ -99,7 +99,7 @@ class Ontologies:
 
         The location ``common`` is the packaged ontology. `name` is by default made from the file
         name; `options` are those of `RdfReadOptions`. Blank nodes are stored as IRIs. The report
-        has the findings of `check_file`. Raises `InputError` for a file that cannot be read or has
+        has the findings of `check`. Raises `InputError` for a file that cannot be read or has
         no class, property or activation weight, and `UsageError` for a name that is in use, unless
         it is to be replaced.
         """
@@ -136,8 +136,21 @@ class Ontologies:
                 len(schema.properties),
                 sources,
                 already,
-                check(file.triples, file.repaired),
+                check(file.triples, file.repaired, ontology_triples(reader)),
             )
+
+    def check(self, location: str | Path, **options: Any) -> tuple[OntologyFinding, ...]:
+        """The findings about an ontology in a file, errors first (see `ontology.check`).
+
+        What the other ontologies of the graph declare counts as declared. `options` are those of
+        `RdfReadOptions`.
+        """
+        file = read_ontology(str(location), RdfReadOptions.of(options))
+        with self._session.read(missing_ok=True) as snapshot:
+            source, stored = _described(file, "", "").source, stored_ontologies(snapshot.own)
+            others = [ontology.name for ontology in stored if ontology.source != source]
+            beside = ontology_triples(snapshot.own, others) if others else ()
+            return check(file.triples, file.repaired, beside)
 
     def list(self) -> tuple[StoredOntology, ...]:
         """The ontologies of the graph, by name."""
@@ -273,15 +286,6 @@ def phrase_schema(reader: GraphReader) -> Schema:
     """The schema in force, or the packaged one if that has no property for phrases to state."""
     schema = schema_in_force(reader)
     return schema if schema.properties else common_schema()
-
-
-def check_file(location: str | Path, **options: Any) -> tuple[OntologyFinding, ...]:
-    """The findings about an ontology in a file, errors first (`sarag_rdf.graph.ontology.check`).
-
-    `options` are those of `RdfReadOptions`.
-    """
-    file = read_ontology(str(location), RdfReadOptions.of(options))
-    return check(file.triples, file.repaired)
 
 
 def _apply(reader: GraphReader, derived: Change, metadata: Change) -> None:
