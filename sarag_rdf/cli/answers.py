@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -89,8 +91,11 @@ def number_sources(answer: Answer) -> tuple[str, list[Citation]]:
     return pattern.sub(numbered, answer.reasoning), sources
 
 
-def show_table(result: Any) -> None:
-    """Print a SELECT result as a table, or an ASK result as ``true`` or ``false``."""
+def show_table(result: Any, prefixes: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Print a SELECT result as a table, or an ASK result as ``true`` or ``false``.
+
+    IRIs are shortened with the prefixes.
+    """
     if isinstance(result, bool):
         click.echo("true" if result else "false")
         return
@@ -100,13 +105,13 @@ def show_table(result: Any) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from sarag_rdf.graph.store.results import plain_text
+    from sarag_rdf.graph.store.results import short_name
 
     table = RichTable(box=box.SIMPLE, pad_edge=False)
     for name in result.variables:
         table.add_column(name, overflow="fold")
     for row in result.rows:
-        table.add_row(*(Text(plain_text(term).translate(_CONTROLS)) for term in row))
+        table.add_row(*(Text(short_name(term, prefixes).translate(_CONTROLS)) for term in row))
     width = None if sys.stdout.isatty() else 10_000
     Console(width=width, highlight=False, soft_wrap=False).print(table)
     click.echo(counted(len(result.rows), "row"))
