@@ -768,6 +768,14 @@ def test_index(
     assert piped.out.startswith("1 added")
 
 
+def test_an_empty_folder_is_said_before_models_are_loaded(sarag: Sarag, tmp_path: Path) -> None:
+    (tmp_path / "none" / "inner").mkdir(parents=True)
+    done = sarag("index", "none", "--kg", "new")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "sarag: no documents in none: name a folder that contains some\n"
+    assert not (tmp_path / "new").exists()
+
+
 def test_a_dry_run_of_many_documents_says_how_long_they_take(
     sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
