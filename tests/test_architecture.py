@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("plugins.relation_paths", "plugins.typed_queries"),
     },
     "plugins.wikibase": {"base", "graph", "extraction", "building"},
-    "plugins.things": {"base", "graph", "kg"},
+    "plugins.things": {"base", "building", "graph", "kg"},
     "plugins.void": {"base", "graph", "building", "kg"},
     "plugins.workers": {"base", "models", "kg", "sarag_rdf", "plugins.threads"},
     "sarag_rdf": {"base", "retrieval", "kg"},
