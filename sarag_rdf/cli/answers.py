@@ -9,7 +9,9 @@ from types import MappingProxyType
 from typing import Any
 
 import click
+from pyoxigraph import NamedNode
 
+from sarag_rdf.base.iris import prefixed_name
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Answer, Citation, Retrieved
 from sarag_rdf.cli.output import counted, line_width, printable, text_lines
@@ -105,13 +107,18 @@ def show_table(result: Any, prefixes: Mapping[str, str] = MappingProxyType({})) 
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from sarag_rdf.graph.store.results import short_name
+    from sarag_rdf.graph.store.results import plain_text
 
     table = RichTable(box=box.SIMPLE, pad_edge=False)
     for name in result.variables:
         table.add_column(name, overflow="fold")
+
+    def cell(term: Any) -> str:
+        is_iri = isinstance(term, NamedNode)
+        return (prefixed_name(term.value, prefixes) if is_iri else "") or plain_text(term)
+
     for row in result.rows:
-        table.add_row(*(Text(short_name(term, prefixes).translate(_CONTROLS)) for term in row))
+        table.add_row(*(Text(cell(term).translate(_CONTROLS)) for term in row))
     width = None if sys.stdout.isatty() else 10_000
     Console(width=width, highlight=False, soft_wrap=False).print(table)
     click.echo(counted(len(result.rows), "row"))

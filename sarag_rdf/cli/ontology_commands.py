@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import UsageError, one_line
+from sarag_rdf.base.iris import prefixed_name
 from sarag_rdf.base.tabular import delimiter_for
 from sarag_rdf.base.types import SchemaUse
 from sarag_rdf.base.vocab import PREFIXES
@@ -152,12 +153,7 @@ def _terms(
 
     def name(iri: str) -> str:
         term = schema.classes.get(iri) or schema.properties.get(iri)
-        if term:
-            return one_line(term.label)
-        known = (
-            f"{p}:{iri.removeprefix(base)}" for p, base in prefixes.items() if iri.startswith(base)
-        )
-        return next(known, f"<{iri}>")
+        return one_line(term.label) if term else prefixed_name(iri, prefixes) or f"<{iri}>"
 
     classes = [class_ for class_ in use.classes if class_.instances]
     implied = frozenset[str]().union(*(schema.superclasses(class_.iri) for class_ in classes))

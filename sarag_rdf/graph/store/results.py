@@ -130,16 +130,6 @@ def plain_text(term: Any) -> str:
     return str(term.value)
 
 
-def short_name(term: Any, prefixes: Mapping[str, str]) -> str:
-    """As `plain_text`; an IRI as a prefixed name, if there is a prefix and it is a plain name."""
-    text = plain_text(term)
-    for prefix, space in prefixes.items() if isinstance(term, ox.NamedNode) else ():
-        local = text.removeprefix(space)
-        if local != text and re.fullmatch(r"[A-Za-z0-9_][\w-]*", local):
-            return f"{prefix}:{local}"
-    return text
-
-
 def _csv_line(values: Sequence[str]) -> bytes:
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\r\n").writerow(values)
