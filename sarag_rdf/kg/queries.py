@@ -51,8 +51,8 @@ def run_query(
 
     if is_update(text):
         raise QueryError(
-            "this is an update, and queries only read: change the graph by commands (see sarag "
-            "--help), or send updates to sarag serve --writable"
+            "the query is an update, and queries only read: change the graph by commands (see "
+            "sarag --help), or send updates to sarag serve --writable"
         )
 
     prologue = prologue_for(text, declared) if declared else ""
