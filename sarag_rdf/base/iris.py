@@ -6,6 +6,7 @@ import base64
 import hashlib
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -115,6 +116,18 @@ def local_name(iri: str) -> str:
     """The part of an IRI after its namespace, or after its last colon, without percent-encoding."""
     bare = iri.rstrip("/#")
     return unquote(bare.removeprefix(namespace(bare)) or bare.rpartition(":")[2]) or iri
+
+
+def prefixed_name(iri: str, prefixes: Mapping[str, str]) -> str:
+    """An IRI with a prefix, if the rest is a plain name; else empty. The longest namespace counts.
+
+    >>> prefixed_name("http://a/b", {"a": "http://a/"}), prefixed_name("http://a/b.", {})
+    ('a:b', '')
+    """
+    for prefix, space in sorted(prefixes.items(), key=lambda item: (-len(item[1]), item[0])):
+        if iri.startswith(space) and re.fullmatch(r"[A-Za-z0-9_][\w-]*", iri[len(space) :]):
+            return f"{prefix}:{iri[len(space) :]}"
+    return ""
 
 
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[_-]+")

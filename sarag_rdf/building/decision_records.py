@@ -233,6 +233,15 @@ def _order(decision: Decision) -> tuple[str, ...]:
     return decision.kind, decision.name, decision.other, decision.qualifier, *decision.ends
 
 
+def last_target(name: str, merged: Mapping[str, str]) -> str:
+    """What a name is merged into at last; in a cycle, any name of the cycle."""
+    passed = set[str]()
+    while name in merged and name not in passed:
+        passed.add(name)
+        name = merged[name]
+    return name
+
+
 @dataclass(frozen=True, slots=True)
 class Decisions:
     """The effect of decisions on name resolution and typing; all names are IRIs of mentions."""
@@ -348,17 +357,18 @@ class Decisions:
         }
 
     def merge_targets(self, roots: Mapping[str, str]) -> dict[str, str]:
-        """Root -> the root that it is merged into, in one step; `roots` maps mentions to roots.
+        """Root -> the root that it is merged into; `roots` maps mentions to roots.
 
-        A merge applies if both names are mentioned. A root with several merge targets, or whose
-        target is itself merged, is not merged.
+        A merge applies if both names are mentioned, and leads on to what its target is merged into.
+        A root with several merge targets is not merged, nor is one that is merged into itself.
         """
         requested: defaultdict[str, set[str]] = defaultdict(set)
         for name, other in self.merges:
             if name in roots and other in roots and roots[name] != roots[other]:
                 requested[roots[name]].add(roots[other])
         sole = {root: min(others) for root, others in requested.items() if len(others) == 1}
-        return {root: other for root, other in sole.items() if other not in requested}
+        last = {root: last_target(root, sole) for root in sole}
+        return {root: other for root, other in last.items() if other not in sole}
 
     def changed_mentions(self, other: Decisions) -> Iterator[str]:
         """Names in merges and differences that are only in one of the two sets of decisions."""

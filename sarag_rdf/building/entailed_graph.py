@@ -21,7 +21,7 @@ from sarag_rdf.base.vocab import PROV, RDF, SARAG, VOID, iri_or_literal, text_of
 from sarag_rdf.building.entailment import Axioms, check_count, require_reasoner
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.parts import COMPLETE, graph_size
+from sarag_rdf.graph.parts import COMPLETE, graph_size, recorded_graphs
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.valid_time import moment_of, quads_not_holding
 
@@ -169,14 +169,6 @@ def new_metadata(minter: Minter, graphs: Iterable[str]) -> tuple[Quad, ...]:
     node, meta = NamedNode(minter.entailed_graph), NamedNode(minter.meta_graph)
     derived = (Quad(node, PROV.wasDerivedFrom, NamedNode(graph), meta) for graph in graphs)
     return (Quad(node, RDF.type, VOID.Dataset, meta), *derived)
-
-
-def recorded_graphs(minter: Minter, meta: Iterable[Quad]) -> set[str]:
-    """The graphs for which entailment is on, according to the metadata."""
-    node = NamedNode(minter.entailed_graph)
-    return {
-        text_of(q.object) for q in meta if q.subject == node and q.predicate == PROV.wasDerivedFrom
-    }
 
 
 def axioms_of(reader: GraphReader, graphs: Iterable[str], change: Change | None = None) -> Axioms:

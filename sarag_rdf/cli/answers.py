@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import click
+from pyoxigraph import NamedNode
 
+from sarag_rdf.base.iris import prefixed_name
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Answer, Citation, Retrieved
 from sarag_rdf.cli.output import counted, line_width, printable, text_lines
@@ -89,8 +93,11 @@ def number_sources(answer: Answer) -> tuple[str, list[Citation]]:
     return pattern.sub(numbered, answer.reasoning), sources
 
 
-def show_table(result: Any) -> None:
-    """Print a SELECT result as a table, or an ASK result as ``true`` or ``false``."""
+def show_table(result: Any, prefixes: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Print a SELECT result as a table, or an ASK result as ``true`` or ``false``.
+
+    IRIs are shortened with the prefixes.
+    """
     if isinstance(result, bool):
         click.echo("true" if result else "false")
         return
@@ -105,8 +112,13 @@ def show_table(result: Any) -> None:
     table = RichTable(box=box.SIMPLE, pad_edge=False)
     for name in result.variables:
         table.add_column(name, overflow="fold")
+
+    def cell(term: Any) -> str:
+        is_iri = isinstance(term, NamedNode)
+        return (prefixed_name(term.value, prefixes) if is_iri else "") or plain_text(term)
+
     for row in result.rows:
-        table.add_row(*(Text(plain_text(term).translate(_CONTROLS)) for term in row))
+        table.add_row(*(Text(cell(term).translate(_CONTROLS)) for term in row))
     width = None if sys.stdout.isatty() else 10_000
     Console(width=width, highlight=False, soft_wrap=False).print(table)
     click.echo(counted(len(result.rows), "row"))

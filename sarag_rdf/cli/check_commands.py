@@ -10,7 +10,7 @@ import click
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import counted, emit
-from sarag_rdf.graph.store.shacl import ENGINES
+from sarag_rdf.graph.store.shacl import ENGINES, Violation
 
 if TYPE_CHECKING:
     from sarag_rdf.kg.graph import KnowledgeGraph
@@ -76,7 +76,8 @@ def _apply_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> int:
 
 
 def listed(violations: Sequence[object]) -> Iterator[str]:
-    """The first violations of shapes, one per line."""
-    yield from map(str, violations[:_LISTED])
+    """The first violations of shapes, or other findings, one per line."""
+    for one in violations[:_LISTED]:
+        yield f"{one} [{one.constraint}]" if isinstance(one, Violation) else str(one)
     if len(violations) > _LISTED:
         yield f"... and {len(violations) - _LISTED} more (--json shows all)"

@@ -121,6 +121,12 @@ def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     """Index, update or sync, or with --dry-run print the plan; returns the exit code."""
     arguments = {**{name: options[name] for name in _READING if name in options}, **more}
     ontologies = options.get("ontology", ())
+    nothing = ""
+    if how == "index":
+        nothing = f"no documents in {', '.join(map(str, inputs))}: name a folder that contains some"
+        if not options["as_json"] and not any(map(_has_files, inputs)):
+            problem(nothing)
+            return 1
     with flags.open_graph(options, base=options.get("base")) as kg:
         if options["dry_run"]:
             schema = kg.ontologies.schema(more=ontologies) if ontologies else None
@@ -146,14 +152,17 @@ def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
             problem(each)
         is_empty = how == "index" and not (report.added or report.updated or report.unchanged)
         if is_empty and not report.problems:
-            names = ", ".join(map(str, inputs))
-            problem(f"no documents in {names}: name a folder that contains some")
+            problem(nothing)
         _show_report(kg, how, report, extractor, options)
         if options.get("shapes") and not is_empty:
             _check_shapes(kg, options)
     processed = report.added + report.updated + report.deleted + report.unchanged
     failed = bool(report.problems) and (options["strict"] or not processed)
     return int(is_empty or failed)
+
+
+def _has_files(path: Path) -> bool:
+    return not path.is_dir() or any(inner.is_file() for inner in path.rglob("*"))
 
 
 def _extractor(

@@ -89,8 +89,7 @@ def list_or_undo(kg: KnowledgeGraph, about: Subject, action: str, options: Optio
 
 def show_decisions(kg: KnowledgeGraph, decisions: Sequence[Decision], options: Options) -> int:
     """Print decisions, one per line, each with the IRI by which it can be undone."""
-    iris = kg.decisions.iris(decisions)
-    data = [{"decision": str(d), "iri": iri} for d, iri in zip(decisions, iris, strict=True)]
+    data = [{"decision": line, "iri": iri} for line, iri in kg.decisions.lines(decisions)]
     return emit(options, data, *(f"{each['decision']}  <{each['iri']}>" for each in data))
 
 
@@ -122,8 +121,7 @@ def merge(entities: tuple[str, ...], **options: Any) -> int:
     """Declare two entities the same: MERGED becomes KEEP. Each is an IRI or a name.
 
     The decision applies to names, so it also holds for documents that are indexed later, and it
-    can be undone. It is not transitive: entities merged with one of the two earlier are not merged
-    with the other.
+    can be undone. Entities that were merged into one of the two before follow it.
 
     With --rule, pairs are found by a rule: --dry-run lists them, and --review writes them to a
     table of tab-separated values. Write accept in the column decision, then merge these rows with
@@ -188,9 +186,10 @@ def retype(names: tuple[str, ...], **options: Any) -> int:
     """Decide the classes of the entity NAME: an IRI or a name.
 
     A CLASS is an IRI, a prefixed name or the label of a class of the ontologies that 'sarag
-    ontology show' lists, or one of person, organization, geopolitical, misc, time, quantity and
-    adjective. It replaces the classes that follow from the documents, including those indexed
-    later. A later decision about the same name replaces the earlier one.
+    ontology show' lists, or one of the entity types person, organization, geopolitical, misc, time,
+    quantity and adjective (also sarag:Person and the like). It replaces the classes that follow
+    from the documents, including those indexed later. A later decision about the same name
+    replaces the earlier one.
 
     With --rule, entities are found by a rule: class-in-name proposes the class whose label is the
     head of a name, such as university for "Lund University"; with by-model a language model chooses

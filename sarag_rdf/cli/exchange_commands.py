@@ -122,11 +122,22 @@ def import_(file: str | None, **options: Any) -> int:
             kg.forget_import(options["drop"])
             return emit(options, {"dropped": options["drop"]}, f"dropped {options['drop']}")
         if options["kind"] is None:
-            kinds = ", ".join(plugins("importers"))
-            raise UsageError(f"give the kind of graph: --as {kinds} or {RESTORED}")
+            kinds = ", ".join([*plugins("importers"), RESTORED])
+            command = f"sarag import {file} --as {_usual_kind(str(file))}"
+            raise UsageError(f"give the kind of graph: {command}; the kinds are {kinds}")
         if options["suggest_mapping"] is not None:
             return _suggest(kg, str(file), options)
         return (_restore if options["kind"] == RESTORED else _import)(kg, str(file), options)
+
+
+_USUAL = {".json": "wikibase", ".nq": RESTORED, ".trig": RESTORED}
+_USUAL |= dict.fromkeys((".csv", ".tsv", ".tab"), "table --suggest-mapping MAPPING.yml")
+
+
+def _usual_kind(file: str) -> str:
+    """What most files with such a name are imported as."""
+    suffixes = [suffix.lower() for suffix in Path(file).suffixes]
+    return next((_USUAL[s] for s in suffixes if s in _USUAL), "rdf (or skos, for a thesaurus)")
 
 
 def _list(kg: KnowledgeGraph, options: dict[str, Any]) -> int:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import UsageError, one_line
+from sarag_rdf.base.iris import prefixed_name
 from sarag_rdf.base.tabular import delimiter_for
 from sarag_rdf.base.types import SchemaUse
 from sarag_rdf.base.vocab import PREFIXES
@@ -152,12 +153,7 @@ def _terms(
 
     def name(iri: str) -> str:
         term = schema.classes.get(iri) or schema.properties.get(iri)
-        if term:
-            return one_line(term.label)
-        known = (
-            f"{p}:{iri.removeprefix(base)}" for p, base in prefixes.items() if iri.startswith(base)
-        )
-        return next(known, f"<{iri}>")
+        return one_line(term.label) if term else prefixed_name(iri, prefixes) or f"<{iri}>"
 
     classes = [class_ for class_ in use.classes if class_.instances]
     implied = frozenset[str]().union(*(schema.superclasses(class_.iri) for class_ in classes))
@@ -189,6 +185,7 @@ def remove(names: tuple[str, ...], **options: Any) -> int:
 
 @ontology.command(name="check", epilog="Example:  sarag ontology check museum.ttl")
 @click.argument("files", nargs=-1, required=True, metavar="FILE|URL...")
+@flags.read_options
 @_parsing_options
 @flags.json_option
 def check(files: tuple[str, ...], **options: Any) -> int:
@@ -197,11 +194,10 @@ def check(files: tuple[str, ...], **options: Any) -> int:
     Errors are cycles of subclasses or subproperties, terms that RDF, RDFS, OWL and SKOS do not
     define, and an ontology without a class or property. Warnings are undeclared terms, missing
     labels, domains and ranges, equal labels, and owl:imports, which is not followed. They are
-    printed by kind; --json prints all.
+    printed by kind; --json prints all. What ontologies of the graph declare counts as declared.
     """
-    from sarag_rdf.kg.schemas import check_file
-
-    findings = {file: check_file(file, **_parsing(options)) for file in files}
+    with flags.open_graph(options) as kg:
+        findings = {file: kg.ontologies.check(file, **_parsing(options)) for file in files}
     lines = (line for file in files for line in _finding_lines(file, findings[file]))
     failed = any(f.severity == "error" for of_file in findings.values() for f in of_file)
     return emit(options, findings, *lines, failed=failed)

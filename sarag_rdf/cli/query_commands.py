@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     help="Time limit of the query in seconds; 0 for none. An endpoint has --sparql-timeout.",
 )
 @flags.json_option
-@flags.switch("--no-prefixes", "Do not declare the default prefixes.")
+@flags.switch("--no-prefixes", "Do not declare the default prefixes, and print whole IRIs.")
 @flags.switch(
     "--explain",
     "Do not run the query: print what it reads, with the number of triples of each pattern, "
@@ -78,6 +78,7 @@ def query(sparql: str | None, file: Path | None, **options: Any) -> int:
             prefixes=prefixes,
             timeout=options["timeout"],
         )
+        known = kg.prefixes() if prefixes and not isinstance(result, bool) else {}
         if isinstance(result, Table) and not result.rows and not is_quiet():
             with suppress(QueryError):  # what cannot be analysed has been run
                 for term in kg.explain_query(text, prefixes=prefixes).unused:
@@ -87,9 +88,9 @@ def query(sparql: str | None, file: Path | None, **options: Any) -> int:
     if format_ == "table" and not isinstance(result, Triples):
         from sarag_rdf.cli.answers import show_table
 
-        show_table(result)
+        show_table(result, known)
     else:
-        click.echo(serialize_results(result, format_).encode(), nl=False)
+        click.echo(serialize_results(result, format_, known).encode(), nl=False)
     return 0
 
 

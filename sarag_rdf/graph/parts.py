@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
-from pyoxigraph import Literal, Quad
+from pyoxigraph import Literal, NamedNode, Quad
 
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.base.iris import SHARED_GRAPHS
+from sarag_rdf.base.iris import SHARED_GRAPHS, Minter
 from sarag_rdf.base.ports import GraphStore
 from sarag_rdf.base.resources import query_file
-from sarag_rdf.base.vocab import DCTERMS, OWL, SARAG, VOID, iri, text_of
+from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, SARAG, VOID, iri, text_of
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.records import by_subject, record_of, stored
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
@@ -90,7 +90,8 @@ def default_graphs(reader: GraphReader, over: Sequence[str] = ()) -> list[str] |
     None means all named graphs, over whose union a query is far faster: `over` names all parts, or
     `reader` reads a graph that sarag did not write. The default is the part of the documents: all
     graphs that were not imported, including links, decisions, metadata and runs. The links are
-    also included with several imported graphs. Raises `UsageError` for an unknown name.
+    also included with several imported graphs, and the entailed graph with one for which entailment
+    is on. Raises `UsageError` for an unknown name.
     """
     if reader.over is not None:
         return None
@@ -99,12 +100,23 @@ def default_graphs(reader: GraphReader, over: Sequence[str] = ()) -> list[str] |
     if {DOCUMENTS, *imported}.issubset(names):
         return None
     graphs = {imported[name].graph for name in names if name != DOCUMENTS}
+    entailed, meta = reader.minter.entailed_graph, reader.store.quads(reader.minter.meta_graph)
+    if reader.may_read(entailed) and graphs & recorded_graphs(reader.minter, meta):
+        graphs.add(entailed)
     if len(names) > 1:
         graphs.add(reader.minter.links_graph)
     if DOCUMENTS in names:
         others = {i.graph for i in imported.values()}
         graphs.update(graph for graph in reader.store.graphs() if graph not in others)
     return sorted(graphs)
+
+
+def recorded_graphs(minter: Minter, meta: Iterable[Quad]) -> set[str]:
+    """The graphs for which entailment is on, according to the metadata."""
+    node = NamedNode(minter.entailed_graph)
+    return {
+        text_of(q.object) for q in meta if q.subject == node and q.predicate == PROV.wasDerivedFrom
+    }
 
 
 def _part_names(over: Sequence[str], imported: dict[str, Imported]) -> list[str]:

@@ -31,6 +31,7 @@ from sarag_rdf.building.plan import IndexedSources
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads, today, with_revision
+from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.kg import proposals as proposing
 from sarag_rdf.kg.lookup import decided_entity, entities_of_name
 from sarag_rdf.kg.proposals import BY_MODEL, CLASS_IN_NAME, ClassProposal, PhraseProposal
@@ -69,11 +70,17 @@ class Decisions:
         with self._session.read() as snapshot:
             return [d for d in read_decisions(snapshot.own) if d.kind in SUBJECTS[about]]
 
-    def iris(self, decisions: Iterable[Decision]) -> tuple[str, ...]:
-        """IRIs of decisions, in their order."""
+    def lines(self, decisions: Sequence[Decision]) -> Sequence[tuple[str, str]]:
+        """Each decision in one line, with names as they are spelled in the graph, and its IRI."""
         with self._session.read() as snapshot:
-            minter = snapshot.own.minter
-        return tuple(decision.iri(minter) for decision in decisions)
+            reader = snapshot.own
+            about = [d for d in decisions if d.kind in SUBJECTS["identity"] | SUBJECTS["classes"]]
+            spelled = _spellings(reader, {name for d in about for name in (d.name, d.other)})
+            shown = {
+                d: replace(d, name=spelled.get(d.name, d.name), other=spelled.get(d.other, d.other))
+                for d in about
+            }
+            return [(str(shown.get(d, d)), d.iri(reader.minter)) for d in decisions]
 
     # By hand
 
@@ -418,20 +425,35 @@ def _merges(reader: GraphReader, merges: Iterable[tuple[str, str, Decision]]) ->
             reader.minter.mention_of_entity(decided_entity(reader, named))
             for named in (first, second)
         )
-        if entity == other:
+        if entity == other or stored.last_target(entity, merged_into) == other:
             raise UsageError(f"'{first}' and '{second}' are already the same entity")
         if (entity, other) in decided.different:
             raise UsageError(f"'{first}' and '{second}' are kept apart: undo that first")
-        if other in merged_into.values() or other in merged_into or entity in merged_into:
+        if other in merged_into:
             raise UsageError(
-                f"'{first}' or '{second}' is already merged with another entity: merge that one "
-                f"with '{first}' instead, or undo it (sarag merge --list)"
+                f"'{second}' is already merged with another entity: merge that one with '{first}' "
+                "instead, or undo it (sarag merge --list)"
             )
         merged_into[other] = entity
         name, target = (_normalized(reader, mention) for mention in (other, entity))
         date = decision.date or today()
         decisions.append(replace(decision, name=name, other=target, date=date))
     return decisions
+
+
+def _spellings(reader: GraphReader, names: Iterable[str]) -> dict[str, str]:
+    """Normalised name -> how the entities that it refers to are named, preferably as their label.
+
+    Names that no document mentions are left out.
+    """
+    mentions = map(reader.minter.mention, filter(None, names))
+    rows = reader.select_provenance_for("mention-targets", mentions)
+    entities = sorted({entity.value for _, entity in rows})
+    spelled = sorted(
+        (row[1].value for row in reader.rows_for("entity-names", entities)), reverse=True
+    )
+    labels = (label for label, _ in entity_labels(reader, entities).values())
+    return {normalize_name(name): name for name in (*spelled, *labels)}
 
 
 def _normalized(reader: GraphReader, mention: str) -> str:

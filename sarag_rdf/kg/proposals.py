@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from sarag_rdf.base.arrays import find, rows_of
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError, UsageError
-from sarag_rdf.base.iris import normalize_name, phrase_key
+from sarag_rdf.base.iris import local_name, normalize_name, phrase_key
 from sarag_rdf.base.plugins import load
 from sarag_rdf.base.ports import LLM, Embedder, Progress, silent
 from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, render_prompt
@@ -43,6 +43,7 @@ from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Sugges
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.ontology.schema import Schema, TermNames
+from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.texts import documents_of, entity_labels
 from sarag_rdf.kg.lookup import decided_entity
@@ -228,18 +229,35 @@ def _undecided(reader: GraphReader) -> tuple[set[str], defaultdict[str, set[str]
 def class_table(proposals: Sequence[ClassProposal], schema: Schema, delimiter: str = "\t") -> str:
     """Proposals as a table for review, with a column `decision` for ``accept``."""
     names = TermNames("class", schema.classes)
-    rows = (asdict(each) | {"class": names.name(each.class_iri)} for each in proposals)
+    labels = {each.class_iri: names.name(each.class_iri) for each in proposals}
+    labels = {iri: iri if label in TYPE_CLASSES else label for iri, label in labels.items()}
+    rows = (asdict(each) | {"class": labels[each.class_iri]} for each in proposals)
     return write_table(CLASS_COLUMNS, rows, delimiter)
 
 
 def classes_named(schema: Schema, classes: Sequence[str]) -> list[str]:
-    """IRIs of classes, each once; raises `UsageError` for unknown ones and for several types."""
+    """IRIs of classes, each once; raises `UsageError` for unknown ones and for several types.
+
+    So it does for a name that is that of an entity type and of a class of one's own ontologies.
+    """
     names = TermNames("class", schema.classes)
-    own = {TYPE_CLASSES[name].value for name in classes if name in TYPE_CLASSES}
-    if len(own) > 1:
+    result = dict.fromkeys(_class_named(names, name) for name in classes)
+    if len(result.keys() & {class_.value for class_ in TYPE_CLASSES.values()}) > 1:
         raise UsageError("an entity has one entity type: give one of " + ", ".join(TYPE_CLASSES))
-    others = (names.resolve(name) for name in classes if name not in TYPE_CLASSES)
-    return list(dict.fromkeys([*own, *others]))
+    return list(result)
+
+
+def _class_named(names: TermNames, name: str) -> str:
+    type_ = TYPE_CLASSES.get(name)
+    if type_ is None:
+        return names.resolve(name)
+    class_ = names.find(name)
+    if class_ is not None and class_ not in common_schema().classes:
+        raise UsageError(
+            f"'{name}' is an entity type and a class: give sarag:{local_name(type_.value)} for the "
+            f"entity type, or <{class_}> for the class"
+        )
+    return type_.value
 
 
 def class_decision(reader: GraphReader, schema: Schema, row: TableRow) -> Decision | None:

@@ -45,8 +45,15 @@ def run_query(
     """
     from sarag_rdf.graph.store.sparql_syntax import (  # a search needs no parser
         check_query,
+        is_update,
         refuse_network,
     )
+
+    if is_update(text):
+        raise QueryError(
+            "the query is an update, and queries only read: change the graph by commands (see "
+            "sarag --help), or send updates to sarag serve --writable"
+        )
 
     prologue = prologue_for(text, declared) if declared else ""
     with _columns_after(prologue):

@@ -16,12 +16,7 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import Query, SchemaUse
 from sarag_rdf.base.vocab import RDF, SARAG, iri_or_literal
 from sarag_rdf.building.commit import Writer
-from sarag_rdf.building.entailed_graph import (
-    axioms_of,
-    entailment_metadata,
-    new_metadata,
-    recorded_graphs,
-)
+from sarag_rdf.building.entailed_graph import axioms_of, entailment_metadata, new_metadata
 from sarag_rdf.building.graph_import import import_name
 from sarag_rdf.building.incremental import recompute
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader
@@ -43,7 +38,7 @@ from sarag_rdf.graph.ontology.schema_reader import (
     read_ontology,
     schema_of,
 )
-from sarag_rdf.graph.parts import imported_graphs, select_parts
+from sarag_rdf.graph.parts import imported_graphs, recorded_graphs, select_parts
 from sarag_rdf.graph.schema_use import labelled_terms, schema_use
 from sarag_rdf.graph.store.input_files import RdfReadOptions
 from sarag_rdf.graph.stored_ontologies import StoredOntology as StoredOntology
@@ -104,7 +99,7 @@ class Ontologies:
 
         The location ``common`` is the packaged ontology. `name` is by default made from the file
         name; `options` are those of `RdfReadOptions`. Blank nodes are stored as IRIs. The report
-        has the findings of `check_file`. Raises `InputError` for a file that cannot be read or has
+        has the findings of `check`. Raises `InputError` for a file that cannot be read or has
         no class, property or activation weight, and `UsageError` for a name that is in use, unless
         it is to be replaced.
         """
@@ -141,8 +136,21 @@ class Ontologies:
                 len(schema.properties),
                 sources,
                 already,
-                check(file.triples, file.repaired),
+                check(file.triples, file.repaired, ontology_triples(reader)),
             )
+
+    def check(self, location: str | Path, **options: Any) -> tuple[OntologyFinding, ...]:
+        """The findings about an ontology in a file, errors first (see `ontology.check`).
+
+        What the other ontologies of the graph declare counts as declared. `options` are those of
+        `RdfReadOptions`.
+        """
+        file = read_ontology(str(location), RdfReadOptions.of(options))
+        with self._session.read(missing_ok=True) as snapshot:
+            source, stored = _described(file, "", "").source, stored_ontologies(snapshot.own)
+            others = [ontology.name for ontology in stored if ontology.source != source]
+            beside = ontology_triples(snapshot.own, others) if others else ()
+            return check(file.triples, file.repaired, beside)
 
     def list(self) -> tuple[StoredOntology, ...]:
         """The ontologies of the graph, by name."""
@@ -278,15 +286,6 @@ def phrase_schema(reader: GraphReader) -> Schema:
     """The schema in force, or the packaged one if that has no property for phrases to state."""
     schema = schema_in_force(reader)
     return schema if schema.properties else common_schema()
-
-
-def check_file(location: str | Path, **options: Any) -> tuple[OntologyFinding, ...]:
-    """The findings about an ontology in a file, errors first (`sarag_rdf.graph.ontology.check`).
-
-    `options` are those of `RdfReadOptions`.
-    """
-    file = read_ontology(str(location), RdfReadOptions.of(options))
-    return check(file.triples, file.repaired)
 
 
 def _apply(reader: GraphReader, derived: Change, metadata: Change) -> None:

@@ -330,7 +330,8 @@ def command(**options: Any) -> int:
 
 def _accept(kg: KnowledgeGraph, path: Path, options: Mapping[str, Any]) -> int:
     rows = read_table(path, ("decision", "entity", "property", "first", "second"))
-    decisions = [each for each in parse_rows(path, rows, decision_of) if each is not None]
+    parsed = [each for each in parse_rows(path, rows, decision_of) if each is not None]
+    decisions = {each.statement: each for each in parsed}.values()  # of several rows about one
     with kg.session.write(create=False) as reader:
         record_decisions(reader, decisions)
     hint = "" if decisions else ": write first or second in the column decision"

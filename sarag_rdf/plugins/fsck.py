@@ -22,7 +22,7 @@ from sarag_rdf.base.errors import (
     shown_path,
 )
 from sarag_rdf.base.plugins import load, plugins
-from sarag_rdf.base.ports import Change, Progress, silent
+from sarag_rdf.base.ports import Arrays, Change, Progress, silent
 from sarag_rdf.base.vocab import RDF, SARAG
 from sarag_rdf.building.commit import repair as complete_change
 from sarag_rdf.building.entailed_graph import ADVICE, entailment_errors, repair_entailment
@@ -38,11 +38,7 @@ from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import arrays_key, index_key
 from sarag_rdf.graph.vectors.search_indexes import VectorIndex
-from sarag_rdf.graph.vectors.vector_store import (
-    RecordingVectorStore,
-    VectorStore,
-    forget_verified,
-)
+from sarag_rdf.graph.vectors.vector_store import VectorStore, forget_verified
 from sarag_rdf.kg.gate import validate_own
 from sarag_rdf.kg.session import Session
 from sarag_rdf.kg.vectors import DATABASES
@@ -380,6 +376,20 @@ def _invalid(name: str, reason: str) -> Finding:
     return Finding(CACHES, f"{name}: {reason}", REPAIR, name)
 
 
+class _RecordingVectorStore(VectorStore):
+    """Uses the indexes of another store; arrays are not loaded, and recorded when saved."""
+
+    def __init__(self, store: VectorStore) -> None:
+        self._store = store
+        self.arrays: dict[str, Arrays] = {}
+
+    def load(self, kind: str, key: str) -> VectorIndex | None:
+        return self._store.load(kind, key)
+
+    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:  # noqa: ARG002
+        self.arrays[name] = arrays
+
+
 def _broken_vectors(
     session: Session, reader: GraphReader, meta: Meta, *, deep: bool
 ) -> list[Finding]:
@@ -394,7 +404,7 @@ def _broken_vectors(
             broken += findings if store.key_of(name) == key else ()
     if broken or not deep:
         return broken
-    rebuilt = RecordingVectorStore(store)
+    rebuilt = _RecordingVectorStore(store)
     try:
         session.vectors.rebuild_arrays(reader, meta, rebuilt)
     except (ModelError, StoreError, KeyError, ValueError):

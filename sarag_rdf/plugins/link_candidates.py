@@ -100,15 +100,17 @@ def candidates(
     """Candidates for all entities that are not `linked`, by entity and descending confidence.
 
     The predicate of a proposed link is skos:exactMatch: the item has the highest score of the
-    entity, without a tie, and no other entity has the same or a higher score for that item. Other
-    candidates have the predicate sssom:NoMapping, and their comment gives the reason.
+    entity, without a tie, and no other entity, `linked` or not, has the same or a higher score for
+    that item. Other candidates have the predicate sssom:NoMapping, and their comment gives the
+    reason.
     """
-    entities = index_entities(own, linked)
+    entities = index_entities(own)
     if options.by_name:
         items = index_entities_named(target, own, entities.labels)
     else:
         items = index_entities(target)
-    return _Search(own, target, entities, items, embedder, options).best()
+    best = _Search(own, target, entities, items, embedder, options).best()
+    return [match for match in best if match.subject not in linked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,13 +324,11 @@ def _similar(left: Any, right: Any, least: float, k: int) -> Iterator[tuple[int,
             yield from ((start + row, int(n), min(1.0, float(cosines[n]))) for n in order)
 
 
-def index_entities(reader: GraphReader, without: Iterable[str] = ()) -> EntityIndex:
-    """All entities of a graph except those in `without`."""
-    excluded = set(without)
+def index_entities(reader: GraphReader) -> EntityIndex:
+    """All entities of a graph."""
     labels: dict[str, ox.Literal] = {}
     for item, text, *_ in reader.rows("entity-texts"):
-        if item.value not in excluded:
-            labels[item.value] = min(labels.get(item.value, text), text, key=by_language)
+        labels[item.value] = min(labels.get(item.value, text), text, key=by_language)
     return _build_index(reader, {iri: label.value for iri, label in labels.items()})
 
 

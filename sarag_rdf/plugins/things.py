@@ -18,9 +18,22 @@ from typing import IO
 import pyoxigraph as ox
 
 from sarag_rdf.base.options import Options, option
-from sarag_rdf.base.vocab import DCTERMS, RDF, RDFS, SARAG, WIKIBASE, iri
+from sarag_rdf.base.vocab import (
+    DCTERMS,
+    OWL,
+    RDF,
+    RDFS,
+    SARAG,
+    SKOS,
+    WIKIBASE,
+    iri,
+    iri_or_literal,
+    text_of,
+)
+from sarag_rdf.building.link_records import identities
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import BATCH, GraphReader
+from sarag_rdf.graph.parts import COMPLETE, imported_graphs, select_parts
 from sarag_rdf.graph.valid_time import TIME_PROPERTIES, Times, stated_times
 from sarag_rdf.kg.rdf_export import ontology_prefixes, prefixes_under, used_prefixes
 
@@ -38,6 +51,9 @@ class ThingsOptions(Options):
 
     name = "things"
     syntax: str = option("turtle", "Syntax of RDF.", choices=tuple(SYNTAXES))
+    same_as: bool = option(
+        False, "Write owl:sameAs instead of skos:exactMatch to items that are no skos:Concept."
+    )
 
 
 def _write(graph: ExportedGraph, output: IO[bytes], options: ThingsOptions) -> None:
@@ -45,11 +61,13 @@ def _write(graph: ExportedGraph, output: IO[bytes], options: ThingsOptions) -> N
     store, minter = reader.store, reader.minter
     known = prefixes_under(minter.base) | ontology_prefixes(store, minter.base)
     if options.syntax == "turtle":
-        _turtle(triples(reader), output, known)
+        _turtle(triples(reader, same_as=options.same_as), output, known)
         return
     prefixes = used_prefixes(store, known, {minter.kg_graph, minter.links_graph})
     prefixes |= {name: known[name] for name in ("dcterms", "rdf", "source")}
-    ox.serialize(triples(reader), output, SYNTAXES[options.syntax], prefixes=prefixes)
+    prefixes |= {"owl": OWL.base} if options.same_as else {}
+    statements = triples(reader, same_as=options.same_as)
+    ox.serialize(statements, output, SYNTAXES[options.syntax], prefixes=prefixes)
 
 
 _PREFIX = re.compile(rb"@prefix ([^:]*):")
@@ -71,13 +89,32 @@ def _turtle(statements: Iterator[ox.Triple], output: IO[bytes], known: dict[str,
                 output.write(line if prefix or line.startswith(b"\t") else b"\n" + line)
 
 
-def triples(reader: GraphReader) -> Iterator[ox.Triple]:
-    """Things in the order of their IRIs, then their statements, then the sources of these."""
+def _individuals(reader: GraphReader) -> set[str]:
+    """The items of imported graphs with links of exact match to them that are no concepts."""
+    imported = [graph.name for graph in imported_graphs(reader) if graph.state == COMPLETE]
+    items = {item for _, item in identities(reader)}
+    if not (imported and items):
+        return set()
+    rows = select_parts(reader, imported).rows_for("entity-names", items)
+    concepts = reader.select_provenance_for("instances", [SKOS.Concept.value])
+    return {iri(row[0]) for row in rows} - {iri(row[1]) for row in concepts}
+
+
+def triples(reader: GraphReader, *, same_as: bool = False) -> Iterator[ox.Triple]:
+    """Things in the order of their IRIs, then their statements, then the sources of these.
+
+    With `same_as`, ``owl:sameAs`` leads to individuals of imported graphs, which
+    ``skos:exactMatch`` would make concepts.
+    """
     things = sorted({iri(row[0]) for row in reader.rows("entity-texts")})
     batches = [things[n : n + BATCH] for n in range(0, len(things), BATCH)]
     links: dict[str, list[ox.Triple]] = {}
+    individuals = _individuals(reader) if same_as else set[str]()
     for quad in reader.store.quads(reader.minter.links_graph):
-        links.setdefault(iri(quad.subject), []).append(quad.triple)
+        is_same = quad.predicate == SKOS.exactMatch and text_of(quad.object) in individuals
+        predicate = OWL.sameAs if is_same else quad.predicate
+        triple = ox.Triple(quad.subject, predicate, iri_or_literal(quad.object))
+        links.setdefault(iri(quad.subject), []).append(triple)
     for batch in batches:
         yield from _things(reader, batch, links)
     sources: dict[str, None] = {}

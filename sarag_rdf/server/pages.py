@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from sarag_rdf.base.iris import DEFAULT_BASE, Minter, is_iri, local_name
 from sarag_rdf.base.sentences import sentence_spans
+from sarag_rdf.base.types import Timed
 from sarag_rdf.base.vocab import (
     DCTERMS,
     OWL,
@@ -28,7 +29,7 @@ from sarag_rdf.base.vocab import (
     SSSOM,
 )
 from sarag_rdf.graph.metadata import Meta
-from sarag_rdf.graph.valid_time import TIME_PROPERTIES
+from sarag_rdf.graph.valid_time import TIME_PROPERTIES, TIMES
 from sarag_rdf.server.picture.drawing import Neighbour, neighbourhood_svg, render
 from sarag_rdf.server.resource_reader import (
     MAX_NAME,
@@ -132,9 +133,20 @@ class _Page:
         self._types = frozenset(
             term.value for term in resources.values(self._iri, RDF.type) if is_iri_term(term)
         )
+        self._times = self._reified_times()
         self._kind = self._kind_of()
         self._hidden = {*NAMES, *_ALT_NAMES, *_DEFINITIONS, TYPE, SARAG.wikibaseId.value}
         self._hidden.update(_IN_OTHER_PLACES.get(self._kind, ()))
+
+    def _reified_times(self) -> Mapping[tuple[str, Any], list[str]]:
+        """As `_support`, the times of statements that nodes describe by RDF reification."""
+        read, times = self._read, defaultdict[tuple[str, Any], list[str]](list)
+        for own, other, sign in ((RDF.subject, RDF.object, ""), (RDF.object, RDF.subject, "^")):
+            for node in read.subjects(self._iri, own, MAX_USES):
+                words = Timed(**{name: read.value(node, time) for name, time in TIMES}).times
+                for end in read.values(node, other) if words else ():
+                    times[sign + read.iri(node, RDF.predicate), end].append(words)
+        return times
 
     def _kind_of(self) -> str:
         for class_ in (SARAG.Entity, SARAG.Value, SARAG.Document, SARAG.Source, SARAG.Relationship):
@@ -171,7 +183,7 @@ class _Page:
             "kind": self._kind,
             "iri": self._iri,
             "title": title,
-            "kinds": [self._texts.ref(class_) for class_ in classes],
+            "kinds": [*self._chips(classes)],
             "names": [name for name in names if name.text != title.text],
             "definitions": self._literals(*_DEFINITIONS),
             "page": description.page,
@@ -186,6 +198,14 @@ class _Page:
         if page["is_explorable"]:
             page["picture"] = self._picture(page)
         return page
+
+    def _chips(self, classes: Iterable[str]) -> Iterator[Ref]:
+        """The classes, of which those of sarag come last, without ones of sarag in equal words."""
+        shown = set[str]()
+        for ref in map(self._texts.ref, classes):
+            if not (ref.iri.startswith(SARAG.base) and ref.text.casefold() in shown):
+                shown.add(ref.text.casefold())
+                yield ref
 
     def _literals(self, *properties: str) -> tuple[Value, ...]:
         by_text: dict[str, Value] = {}
@@ -204,10 +224,12 @@ class _Page:
                 continue
             sign, rows = "^" if group.inverse else "", list[dict[str, Any]]()
             for term in group.terms:
-                stated = [*self._support.get((sign + group.property, term), {}).values()]
+                key = sign + group.property, term
+                stated = [*self._support.get(key, {}).values()]
                 evidence = [self._texts.evidence(each) for each in stated[:_MAX_EVIDENCE]]
-                more = max(0, len(stated) - _MAX_EVIDENCE)
-                rows.append({"end": self._texts.end(term), "evidence": evidence, "more": more})
+                more, times = max(0, len(stated) - _MAX_EVIDENCE), ", ".join(self._times[key])
+                end = self._texts.end(term)
+                rows.append({"end": end, "times": times, "evidence": evidence, "more": more})
             iri, property_ = f"<{self._iri}>", f"<{group.property}>"
             pattern = (
                 f"?subject {property_} {iri}" if group.inverse else f"{iri} {property_} ?object"

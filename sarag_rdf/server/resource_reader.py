@@ -74,6 +74,9 @@ _ACTIVITIES = {PROV.wasGeneratedBy.value, SARAG.extractedBy.value}
 """Properties to nodes that are described with the resource from which these lead."""
 _GENID = "/genid/"
 """In the IRIs that stand for blank nodes."""
+_JOINING = ((OWL.unionOf, " or "), (OWL.intersectionOf, " and "), (RDF.rest, ", "))
+MAX_LISTED = 20
+"""Members of a class expression or list that are named."""
 _VOCABULARIES = {SARAG.base: "sarag.ttl", COMMON.base: "common.ttl"}
 """Namespace -> file of the packaged ontology that defines its terms."""
 
@@ -405,13 +408,26 @@ class Texts:
         self._names: dict[str, dict[str, str]] = {}
 
     def ref(self, iri: str) -> Ref:
-        """A link to a resource by its name, the path of a source, or the end of its IRI."""
+        """A link to a resource by its name, its members, the path of a source, or its IRI's end."""
         named = self._resources.name(iri)
         if named is None or not named[1].value.strip():
-            key = self._minter.key_of_source(iri)
+            key = self._members(iri) or self._minter.key_of_source(iri)
             return Ref(iri, cut(key or _prefixed(iri), MAX_NAME))
         text = " ".join(named[1].value.split())
         return Ref(iri, cut(text, MAX_NAME), language_of(named[1]))
+
+    def _members(self, iri: str) -> str:
+        """A node that stands for a blank one in words, if it joins classes or begins a list."""
+        read = self._resources
+        for property_, word in _JOINING if _GENID in iri else ():
+            node, members = iri if property_ == RDF.rest else read.iri(iri, property_), list[str]()
+            while member := read.iri(node, RDF.first) if len(members) < MAX_LISTED else "":
+                named = read.name(member)
+                members.append(named[1].value if named else _prefixed(member))
+                node = read.iri(node, RDF.rest)
+            if members:
+                return word.join(members)
+        return ""
 
     def end(self, term: Any) -> Ref | Value:
         """A term as a link or a value."""

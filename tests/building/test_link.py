@@ -159,6 +159,21 @@ def test_what_is_linked_is_no_candidate_any_more(kg: KnowledgeGraph) -> None:
     assert {m.subject for m in left} == {entity("ulm")}
 
 
+def test_what_lost_to_a_better_one_is_left_out_again_after_the_better_link(tmp_path: Path) -> None:
+    (tmp_path / "rail.ttl").write_text(RAIL, "utf-8")
+    with sarag_rdf.open(None, embedder=HashEmbedder(), endpoint=None) as kg:
+        text = "Alm Valley Line\nAlm Valey Line"
+        kg.index([Source(text, "", "a.txt")], extractor=Facts())
+        kg.import_graph(tmp_path / "rail.ttl", "rdf", name="rail")
+        first = kg.links.candidates("rail")
+        assert [m.subject_label for m in first if m.is_link] == ["Alm Valley Line"]
+        kg.links.accept(first)
+        again = kg.links.candidates("rail")
+    assert again == [m for m in first if m.subject_label == "Alm Valey Line"]
+    assert again[0].predicate == NO_MAPPING
+    assert again[0].comment.startswith("another entity fits this item better")
+
+
 # ------------------------------------------------------------------ Accepting and undoing
 
 

@@ -392,6 +392,31 @@ def test_query_prefixes(sarag: Sarag, kg: Path) -> None:
     sarag("query", "ASK { ?s skos:prefLabel ?o }", "--no-prefixes").fails(1, "does not parse")
 
 
+def test_query_prints_prefixed_names(sarag: Sarag, tmp_path: Path, kg: Path) -> None:
+    ontology = """@prefix ex: <https://sea.example/ns#> .
+    @prefix vann: <http://purl.org/vocab/vann/> .
+    ex: vann:preferredNamespacePrefix "sea" ; vann:preferredNamespaceUri "https://sea.example/ns#" .
+    ex:Ship a <http://www.w3.org/2002/07/owl#Class> ."""
+    (tmp_path / "sea.ttl").write_text(ontology)
+    sarag("ontology", "add", "sea.ttl")
+    rows = "SELECT ?c ?t { ?c a ?t FILTER(STRSTARTS(STR(?c), 'https://sea.')) }"
+    assert " sea:Ship   owl:Class" in sarag("query", rows).out
+    assert " https://sea.example/ns#Ship " in sarag("query", rows, "--no-prefixes").out
+    assert "https://sea.example/ns#Ship," in sarag("query", rows, "--format", "csv").out
+    made = sarag("query", "CONSTRUCT { sea:Ship ?p ?o } { sea:Ship ?p ?o }").out
+    declared = {line for line in made.splitlines() if line.startswith("@prefix")}
+    assert {line.split()[1] for line in declared} == {"owl:", "rdf:", "sea:"}
+    assert "\nsea:Ship a owl:Class ." in made
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["INSERT DATA { <a:b> <a:c> 1 }", "prefix x: <a:> BASE <a:> # a\n delete where { ?s ?p ?o }"],
+)
+def test_query_refuses_updates(sarag: Sarag, kg: Path, text: str) -> None:
+    sarag("query", text).fails(1, "is an update, and queries only read", "serve --writable")
+
+
 @pytest.mark.parametrize(
     ("text", "line"), [("SELECT nonsense", 1), ("SELECT *\n{ ?s ?p }", 2), ("?", 1), ("", 1)]
 )
@@ -744,6 +769,14 @@ def test_index(
     piped = sarag("index", "-", "--extractor", "spacy", stdin=b"Boris met Ada in Ulm.")
     assert (piped.code, piped.complaints) == (0, [])
     assert piped.out.startswith("1 added")
+
+
+def test_an_empty_folder_is_said_before_models_are_loaded(sarag: Sarag, tmp_path: Path) -> None:
+    (tmp_path / "none" / "inner").mkdir(parents=True)
+    done = sarag("index", "none", "--kg", "new")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == "sarag: no documents in none: name a folder that contains some\n"
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_dry_run_of_many_documents_says_how_long_they_take(

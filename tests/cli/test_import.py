@@ -61,7 +61,14 @@ def test_a_thesaurus(sarag: Sarag, kg: Path) -> None:
 def test_wrong_usage(sarag: Sarag, kg: Path) -> None:
     sarag("import").fails(2, "give a FILE or URL to import, or --list, or --drop NAME")
     sarag("import", "waters.ttl", "--list").fails(2, "give a FILE or URL")
-    sarag("import", "waters.ttl").fails(2, "give the kind of graph: --as")
+    for file, kind in (
+        ("waters.ttl", "rdf (or skos, for a thesaurus)"),
+        ("a/dump.json.gz", "wikibase"),
+        ("rows.CSV", "table --suggest-mapping MAPPING.yml"),
+        ("graph.nq", "sarag"),
+    ):
+        said = f"give the kind of graph: sarag import {file} --as {kind}; the kinds are rdf, "
+        sarag("import", file).fails(2, said)
     sarag("import", "none.ttl", "--as", "rdf").fails(2, "no such file: none.ttl")
     sarag("import", "--drop", "waters").fails(2, "no such imported graph: 'waters'")
     sarag("import", "waters.ttl", "--as", "rdf", "--type", "Q5").fails(2, "requires --as wikibase")

@@ -102,7 +102,8 @@ def test_show(sarag: Sarag, indexed: Indexed) -> None:
     assert last.startswith(f"{BAD}: {counted(len(lines), 'violation')}, since ")
     data = json.loads(sarag("quarantine", "show", BAD, "--json").out)
     assert data["violations"] == len(data["results"]) == len(lines)
-    assert data["results"][0].keys() == {"focus", "path", "message", "value", "component"}
+    fields = {"focus", "path", "message", "value", "component", "severity"}
+    assert data["results"][0].keys() == fields
     assert {result["component"] for result in data["results"]} == {"PatternConstraintComponent"}
     assert WRONG in {result["value"] for result in data["results"]}
 

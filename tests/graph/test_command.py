@@ -93,6 +93,21 @@ def test_check_prints_findings_and_fails_on_errors(sarag: Sarag, tmp_path: Path)
     sarag("ontology", "check", "none.ttl").fails(2, "no such file: none.ttl")
 
 
+def test_what_ontologies_of_the_graph_declare_is_declared(sarag: Sarag, tmp_path: Path) -> None:
+    used = "ex:holds a owl:ObjectProperty ; rdfs:domain ex:Person ; rdfs:range ex:Thing ."
+    labels = "ex:holds rdfs:label 'holds' ."
+    (tmp_path / "more.ttl").write_text(
+        MUSEUM.partition("<https://museum.example/ontology> a")[0] + used + labels
+    )
+    undeclared = "warning: used in an axiom, but not declared (2): "
+    assert undeclared in sarag("ontology", "check", "more.ttl").out
+    sarag("ontology", "add", "museum.ttl")
+    warning = f"warning: <{EX}Thing>: used in an axiom, but not declared\n"
+    assert sarag("ontology", "check", "more.ttl").out.startswith(warning)
+    assert "sarag: 1 warning: " in sarag("ontology", "add", "more.ttl").err
+    assert sarag("ontology", "check", "more.ttl").out.startswith(warning)
+
+
 def test_a_name_in_use_says_what_to_do(sarag: Sarag, tmp_path: Path) -> None:
     sarag("ontology", "add", "museum.ttl")
     (tmp_path / "museum.ttl").write_text(MUSEUM.replace('"1.2"', '"1.3"'))

@@ -174,6 +174,10 @@ def test_documents_and_linked_imported_graphs_are_compared(
     assert "1 statement deprecated" in sarag("contradictions", "--kg", kg, "--accept", table).out
     after = json.loads(sarag("contradictions", "--kg", kg, "--json").out)
     assert len(after) == len(before) + 2
+    ended = [row | {"decision": "second"} for row in rows if row["first"].startswith('"1980')]
+    table.write_text(write_table(names, ended))
+    assert len(ended) == 2, "two rows about one statement"
+    assert "1 statement deprecated" in sarag("contradictions", "--kg", kg, "--accept", table).out
 
 
 def test_equivalent_properties_are_compared(kg: Path, tmp_path: Path, sarag: Sarag) -> None:

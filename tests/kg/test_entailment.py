@@ -269,6 +269,10 @@ def test_imported_graphs_by_their_own_schema(kg: KnowledgeGraph, tmp_path: Path)
     kg.import_graph(tmp_path / "friends.ttl", "rdf")
     assert kg.ontologies.entail(["friends"]).over == ("friends",)
     assert {"bob teacher ada", "ada knows bob", "bob knows ada"} <= entailed(kg)
+    ask = f"ASK {{ <{EX}ada> <{EX}knows> <{EX}bob> }}"
+    assert kg.query(ask, over=["friends"])
+    assert kg.ontologies.entail(["documents"]).over == ("documents",)
+    assert not kg.query(ask, over=["friends"])
 
 
 def test_what_cannot_be_entailed(

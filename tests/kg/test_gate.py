@@ -139,7 +139,16 @@ def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -
     shapes(tmp_path, LINZ)
     reported = sarag("validate", "--shapes", "mine.ttl")
     assert reported.code == 1
-    assert "only in Ulm" in reported.out
+    assert f"only in Ulm (found: {MINTER.entity('linz')}) [Violation: sh:" in reported.out
+    warning = f"sh:property [ sh:path <{EX}born> ; sh:minCount 1 ; sh:severity sh:Warning ]"
+    shapes(
+        tmp_path,
+        f"{PREFIXES}<urn:s> a sh:NodeShape ; sh:targetSubjectsOf <{EX}bornIn> ; {warning} .",
+    )
+    assert (
+        f" [Warning: sh:minCount of <{EX}born>]\n" in sarag("validate", "--shapes", "mine.ttl").out
+    )
+    shapes(tmp_path, LINZ)
     quarantined = sarag("validate", "--shapes", "mine.ttl", "--on-violation", "quarantine")
     assert (quarantined.code, quarantined.out) == (
         0,

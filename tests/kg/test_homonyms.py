@@ -132,7 +132,7 @@ def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -
     accepted = [f"accept{line}" if "\tjove\t" in line else line for line in lines]
     table_.write_text("\n".join(accepted), "utf-8")
     assert sarag("split", "--accept", table_, *where).out == "1 split, 3 rows skipped\n"
-    assert "mercury (jove)  in" in sarag("split", "--list", *where).out
+    assert "Mercury (jove)  in" in sarag("split", "--list", *where).out
     assert sarag("split", "--undo", "homonyms", *where).out == "1 undone\n"
 
 

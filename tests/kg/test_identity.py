@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
+from itertools import pairwise, permutations
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -17,7 +17,9 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter, normalize_name
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
+from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.building.incremental import rebuild
+from sarag_rdf.building.link_records import EXACT, Match
 from sarag_rdf.building.merge_rules import EntityFeatures, MergeContext
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.duplicates import SHORT_NAMES
@@ -114,10 +116,37 @@ def test_nothing_is_merged_that_was_not_told(kg: KnowledgeGraph) -> None:
     kg.decisions.merge("Marie", "Manya")
     with pytest.raises(UsageError, match="are already the same entity"):
         kg.decisions.merge("Manya", "Marie")
-    with pytest.raises(UsageError, match="already merged with another entity"):
-        kg.decisions.merge("Irene", "Marie")
     kg.decisions.merge("Marie", "Irene")
     assert len(set(entities(kg, "Marie", "Manya", "Irene"))) == 1
+    stored(kg)
+
+
+def test_what_others_were_merged_into_is_merged_with_them(
+    kg: KnowledgeGraph, tmp_path: Path
+) -> None:
+    kg.decisions.merge("Marie", "Manya")
+    before = stored(kg)
+    kg.decisions.merge("Irene", "Manya")  # by the name of one that is Marie
+    assert entities(kg, "Marie", "Manya") == [MINTER.entity("irene")] * 2
+    assert kg.entity("Marie").name == "Irene"
+    stored(kg)
+    for one, other in permutations(("Marie", "Manya", "Irene"), 2):
+        with pytest.raises(UsageError, match="are already the same entity"):
+            kg.decisions.merge(one, other)
+    kg.decisions.undo("Irene")
+    assert stored(kg) == before
+    pairs = [("manya", "marie"), ("marie", "irene"), ("irene", "manya")]
+    rows = [
+        Match(MINTER.entity(one), EXACT, MINTER.entity(other), SEMAPV.LexicalMatching.value)
+        for one, other in pairs
+    ]
+    kg.decisions.undo("Manya")
+    with pytest.raises(UsageError, match="are already the same entity"):
+        kg.decisions.accept(rows)
+    kg.decisions.accept(rows[:2])
+    assert entities(kg, "Marie", "Manya") == [MINTER.entity("irene")] * 2
+    stored(kg)
+    kg.delete(["marie.txt"])
     stored(kg)
 
 
@@ -393,17 +422,17 @@ def test_the_near_rule_asks_the_embedding_model(people: KnowledgeGraph) -> None:
 def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -> None:
     kg.close()
     where = ["--kg", str(tmp_path / "kg")]
-    assert "manya  is  marie" in sarag("merge", "Marie", "Manya", *where).out
+    assert "Manya  is  Marie" in sarag("merge", "Marie", "Manya", *where).out
     split = sarag("split", "Mercury", "--in", "god.txt", "--as", "god", *where).out
-    assert "mercury (god)  in" in split
+    assert "Mercury (god)  in" in split
     assert sarag("split", "Irene", "--from", "Paris", *where).code == 0
     listed = sarag("merge", "--list", *where).out
     iris = [line.rpartition("  <")[2].removesuffix(">") for line in listed.splitlines()]
     assert all(iri.startswith(f"{MINTER.base}mapping/") for iri in iris)
     assert [line.split("  [")[0] for line in listed.splitlines()] == [
-        "irene  is not  paris",
-        "manya  is  marie",
-        f"mercury (god)  in  {MINTER.source('god.txt', '', '')}",
+        "Irene  is not  Paris",
+        "Manya  is  Marie",
+        f"Mercury (god)  in  {MINTER.source('god.txt', '', '')}",
     ]
     assert "0 would be merged" in sarag("merge", "--rule", "same-words", "--dry-run", *where).out
     assert sarag("validate", *where).code == 0

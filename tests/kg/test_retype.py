@@ -19,6 +19,7 @@ from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.proposals import ClassProposal
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 
@@ -112,7 +113,7 @@ def test_a_decided_class_replaces_those_that_follow_from_statements(kg: Knowledg
 
 
 def test_a_later_decision_about_a_name_replaces_the_earlier_one(kg: KnowledgeGraph) -> None:
-    kg.decisions.retype("Ulm", "organization")
+    kg.decisions.retype("Ulm", "sarag:Organization")
     kg.decisions.retype(MINTER.entity("ulm"), f"<{EX}Town>", "geopolitical")
     assert classes(kg, "Ulm") == {"GeoPoliticalEntity", "Town"}
     kg.decisions.retype("Ulm", "Town")
@@ -123,7 +124,7 @@ def test_a_later_decision_about_a_name_replaces_the_earlier_one(kg: KnowledgeGra
 def test_a_decision_holds_for_the_entity_that_its_name_is_merged_into(kg: KnowledgeGraph) -> None:
     kg.decisions.retype("Ulm", "geopolitical")
     kg.decisions.merge("Orbis University", "Ulm")
-    kg.decisions.retype("Orbis University", "organization")  # its own name takes precedence
+    kg.decisions.retype("Orbis University", "sarag:Organization")  # its own name takes precedence
     assert classes(kg, "Orbis University") == {"Organization", "Institute"}
     derived(kg)
     kg.decisions.undo("Ulm")
@@ -144,6 +145,20 @@ def test_unknown_names_and_classes_are_refused(kg: KnowledgeGraph) -> None:
         kg.decisions.undo(None, "classes")
     with pytest.raises(UsageError, match="choose from class-in-name, by-model"):
         kg.decisions.propose_classes("guess")
+
+
+def test_a_name_of_an_entity_type_and_of_a_class_asks_which(kg: KnowledgeGraph) -> None:
+    asked = f"'organization' .* give sarag:Organization for .* or <{EX}Organization> for the class"
+    with pytest.raises(UsageError, match=asked):
+        kg.decisions.retype("Ulm", "organization")
+    [type_] = kg.decisions.retype("Ulm", "sarag:Organization")
+    assert type_.other == SARAG.Organization.value
+    [class_, *_] = kg.decisions.retype("Ulm", "ex:Organization")
+    assert class_.other == f"{EX}Organization"
+    with pytest.raises(UsageError, match="one entity type"):
+        kg.decisions.retype("Ulm", "sarag:Organization", "person")
+    proposal = ClassProposal(MINTER.entity("ulm"), "Ulm", f"{EX}Organization", "misc", 1)
+    assert f"{EX}Organization" in kg.decisions.table([proposal], "classes"), "not 'organization'"
 
 
 def test_a_rule_proposes_classes_that_a_reviewer_accepts(
@@ -176,7 +191,7 @@ def test_a_rule_proposes_classes_that_a_reviewer_accepts(
     assert kg.decisions.propose_classes() == []
     told, type_ = json.loads(sarag("retype", "--list", "--json").out)
     assert SARAG.Organization.value in type_["decision"]
-    assert told["decision"].startswith(f"orbis university  belongs to  {EX}University  [class-in-")
+    assert told["decision"].startswith(f"Orbis University  belongs to  {EX}University  [class-in-")
     assert sarag("retype", "--undo", "class-in-name").out == "2 undone\n"
     kg.reload()
     assert len(kg.decisions.propose_classes()) == 1

@@ -12,11 +12,15 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf import Source
-from sarag_rdf.base.vocab import DCTERMS, RDF, RDFS, SARAG, text_of
+from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.vocab import DCTERMS, OWL, RDF, RDFS, SARAG, SEMAPV, SKOS, text_of
+from sarag_rdf.building.link_records import EXACT, Match
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.timed_graph import IDA, KARL, MUSEUM, PRIZE, timed_graph
 
+MINTER = Minter()
+MANUAL = SEMAPV.ManualMappingCuration.value
 TEXTS = (
     Source(
         "Ole Lund was a Danish engineer. Ole Lund was born in Aarhus in 1871.", "Ole Lund", "o.txt"
@@ -131,3 +135,29 @@ def test_turtle_declares_what_it_uses_and_separates_subjects(kg: KnowledgeGraph)
     parsed = {q.triple for q in ox.parse(turtle.getvalue(), ox.RdfFormat.TURTLE)}
     assert parsed == {q.triple for q in ox.parse(triples.getvalue(), ox.RdfFormat.N_TRIPLES)}
     assert len(subjects) == len({triple.subject for triple in parsed})
+
+
+def test_links_to_individuals_may_be_owl_same_as(kg: KnowledgeGraph, tmp_path: Path) -> None:
+    """Links to concepts, and to what no imported graph has, stay what they are."""
+    (tmp_path / "towns.ttl").write_text(
+        "<https://x.example/aarhus> <http://www.w3.org/2000/01/rdf-schema#label> 'Aarhus' ."
+        "<https://x.example/denmark> a <http://www.w3.org/2004/02/skos/core#Concept> ;"
+        "  <http://www.w3.org/2000/01/rdf-schema#label> 'Denmark' ."
+    )
+    kg.import_graph(tmp_path / "towns.ttl", "rdf")
+    names = {"aarhus": "aarhus", "denmark": "denmark", "ole lund": "elsewhere"}
+    links = [
+        Match(MINTER.entity(name), EXACT, f"https://x.example/{item}", MANUAL)
+        for name, item in names.items()
+    ]
+    kg.links.accept(links, elsewhere=True)
+
+    def linked(**options: Any) -> dict[str, Any]:
+        linking = (SKOS.exactMatch, OWL.sameAs)
+        triples = (t for t in things(kg, **options) if t.predicate in linking)
+        return {text_of(t.object).rpartition("/")[2]: t.predicate for t in triples}
+
+    assert linked() == dict.fromkeys(names.values(), SKOS.exactMatch)
+    assert linked(same_as=True) == linked() | {"aarhus": OWL.sameAs}
+    kg.links.undo(None)
+    kg.forget_import("towns")

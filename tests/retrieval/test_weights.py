@@ -12,7 +12,7 @@ import sarag_rdf
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Retrieved
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.schemas import check_file, parse_weights
+from sarag_rdf.kg.schemas import parse_weights
 from sarag_rdf.retrieval.view import Engine
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
@@ -232,7 +232,7 @@ def test_annotations_that_are_not_allowed_are_errors(
             "rdf:Property", "<http://www.w3.org/1999/02/22-rdf-syntax-ns#Property>"
         )
     )
-    findings = [f.message for f in check_file(path) if f.severity == "error"]
+    findings = [f.message for f in kg.ontologies.check(path) if f.severity == "error"]
     assert len(findings) == 1
     kg.ontologies.add(path)
     with pytest.raises(UsageError, match=message):

@@ -20,8 +20,9 @@ from sarag_rdf.base.types import Source
 from sarag_rdf.base.vocab import SEMAPV
 from sarag_rdf.building.link_records import EXACT, Match
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.server.pages import resource_page
 from sarag_rdf.server.resource import _merged_into
-from sarag_rdf.server.resource_reader import MAX_STATEMENTS, Resources
+from sarag_rdf.server.resource_reader import MAX_STATEMENTS, Resources, describe_resource
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import CapitalExtractor, insert
 from tests.server.chromium import open_browser
@@ -500,6 +501,51 @@ def test_the_iri_of_an_entity_that_was_split_leads_to_its_name() -> None:
             resources = Resources(store.inner)
             entity = f"{meta.base}entity/mercury"
             assert _merged_into(resources, [entity], meta) == f"{meta.base}mention/mercury"
+
+
+def page_of(turtle: str, name: str) -> str:
+    """The visible text of the page of t:`name` in a store with these triples."""
+    prefixes = (
+        "PREFIX t: <https://things.example.org/> PREFIX g: <https://things.example.org/genid/>"
+        "PREFIX owl: <http://www.w3.org/2002/07/owl#> PREFIX s: <https://w3id.org/sarag/ontology#>"
+        "PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#>"
+        "PREFIX rdfs: <http://www.w3.org/2000/01/rdf-schema#>"
+    )
+    store = ox.Store()
+    store.load((prefixes + turtle).encode(), ox.RdfFormat.TURTLE, to_graph=ox.NamedNode("urn:g"))
+    resources = Resources(store)
+    description = describe_resource(resources, f"https://things.example.org/{name}")
+    return text_of(resource_page(resources, description, "", None))
+
+
+def test_nodes_for_blank_ones_are_shown_by_their_members() -> None:
+    ontology = """t:Ship a owl:Class ; rdfs:label "ship" .
+    t:maker a owl:ObjectProperty ; rdfs:domain g:1 ; rdfs:range g:3 .
+    g:1 a owl:Class ; owl:unionOf g:2 . g:2 rdf:first t:Ship ; rdf:rest g:4 .
+    g:4 rdf:first t:Tool ; rdf:rest rdf:nil .
+    g:3 owl:unionOf g:5 . g:5 rdf:first g:3 ; rdf:rest g:5 ."""
+    shown = page_of(ontology, "maker")
+    assert "domain ship or Tool" in shown
+    assert "range 3 or 3 or 3" in shown, "a list without an end is cut"
+    assert "first leads here from ship, Tool" in page_of(ontology, "Ship")
+
+
+def test_statements_of_imported_graphs_have_their_times() -> None:
+    graph = """t:lab rdfs:label "Lab" ; t:head t:ada , t:ben . t:ada rdfs:label "Ada" .
+    t:1 a rdf:Statement ; rdf:subject t:lab ; rdf:predicate t:head ; rdf:object t:ada ;
+        s:startTime "2009" ; s:endTime "2012" .
+    t:2 a rdf:Statement ; rdf:subject t:lab ; rdf:predicate t:head ; rdf:object t:ada ;
+        s:startTime "2016" .
+    t:3 rdf:subject t:lab ; rdf:predicate t:head ; rdf:object t:ben ."""
+    assert "head Ada 2009 to 2012, from 2016 ben Statements that lead here" in page_of(graph, "lab")
+    assert "head leads here from Lab 2009 to 2012, from 2016" in page_of(graph, "ada")
+
+
+def test_classes_in_equal_words_are_shown_once() -> None:
+    graph = """t:ada a s:Entity , s:Person , t:Person ; rdfs:label "Ada" .
+    t:Person rdfs:label "person" . t:orbis a s:Person , s:Entity ; rdfs:label "Orbis" ."""
+    assert "Entity person Ada" in page_of(graph, "ada")
+    assert "Entity person Orbis" in page_of(graph, "orbis")
 
 
 def test_hostile_texts_are_shown_as_they_are(server: Running) -> None:

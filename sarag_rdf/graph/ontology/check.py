@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -62,12 +62,15 @@ def _warning(term: str, message: str, kind: str = "") -> OntologyFinding:
     return OntologyFinding("warning", term, message, kind or message)
 
 
-def check(triples: Iterable[Triple], repaired: Sequence[str] = ()) -> tuple[OntologyFinding, ...]:
+def check(
+    triples: Iterable[Triple], repaired: Sequence[str] = (), beside: Iterable[Triple] = ()
+) -> tuple[OntologyFinding, ...]:
     """Findings about the triples of an ontology, errors first.
 
     Errors are cycles of subclasses and subproperties, terms that RDF, RDFS, OWL and SKOS do not
     define, an ontology without a class or property, and activation weights that are not allowed.
-    `repaired` are the namespaces of `OntologyFile.repaired`.
+    `repaired` are the namespaces of `OntologyFile.repaired`. What ontologies `beside` it declare
+    may be used.
     """
     triples = tuple(triples)
     index, schema = TripleIndex(triples), schema_of(triples)
@@ -88,7 +91,7 @@ def check(triples: Iterable[Triple], repaired: Sequence[str] = ()) -> tuple[Onto
         *_cycles("subclass", {c.iri: c.parents for c in schema.classes.values()}),
         *_cycles("subproperty", {p.iri: p.parents for p in schema.properties.values()}),
         *_unknown_terms(triples),
-        *_undeclared(index),
+        *_undeclared(index, _declared(TripleIndex(beside))),
         *_labels(index, schema),
         *_activation_rules(triples),
     ]
@@ -153,11 +156,17 @@ def _unknown_terms(triples: Iterable[Triple]) -> Iterator[OntologyFinding]:
         yield OntologyFinding("error", iri, message, "terms that their vocabulary lacks")
 
 
-def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
-    """Terms in axioms that have no declaration; those of other vocabularies by namespace."""
+def _declared(index: TripleIndex) -> set[str]:
     types = CLASS_TYPES | DATATYPE_TYPES | PROPERTY_TYPES | ANNOTATION_TYPES
     declared = index.instances(types) | {iri for _, iri in index.pairs(SH.targetClass.value)}
-    declared |= {iri for iri, _ in index.pairs(RDFS.subClassOf.value, RDFS.subPropertyOf.value)}
+    return declared | {
+        iri for iri, _ in index.pairs(RDFS.subClassOf.value, RDFS.subPropertyOf.value)
+    }
+
+
+def _undeclared(index: TripleIndex, beside: Set[str]) -> Iterator[OntologyFinding]:
+    """Terms in axioms that have no declaration; those of other vocabularies by namespace."""
+    declared = _declared(index)
     used = {
         name
         for _, node in index.pairs(*DOMAINS, *RANGES, RDFS.subClassOf.value)
@@ -169,7 +178,7 @@ def _undeclared(index: TripleIndex) -> Iterator[OntologyFinding]:
     own = {namespace(iri) for iri in declared if not is_skolem_iri(iri)}
     foreign: defaultdict[str, list[str]] = defaultdict(list)
     known = (*_terms(), XSD.base, SH.base)
-    for iri in sorted(used - declared):
+    for iri in sorted(used - declared - beside):
         if is_skolem_iri(iri) or iri.startswith(known) or is_datatype(iri):
             continue
         if named_datatype(iri):

@@ -35,7 +35,7 @@ from rdflib.plugins.sparql.parserutils import CompValue
 from rdflib.plugins.sparql.sparql import Prologue
 
 from sarag_rdf.base.errors import QueryError
-from sarag_rdf.base.iris import plain_words
+from sarag_rdf.base.iris import plain_words, prefixed_name
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.sandbox import EndedError, run
 from sarag_rdf.base.vocab import COMMON, PREFIXES, RDF
@@ -457,14 +457,9 @@ def compact(text: str, prefixes: Mapping[str, str]) -> str:
     >>> compact("?c <http://a/p>|^<http://a/x.>/<http://b/> ?__blank1", {"a": "http://a/"})
     '?c a:p|^<http://a/x.>/<http://b/> []'
     """
-    spaces = sorted(prefixes.items(), key=lambda item: (-len(item[1]), item[0]))
 
     def short(match: re.Match[str]) -> str:
-        for prefix, space in spaces:
-            local = match[1].removeprefix(space)
-            if match[1].startswith(space) and re.fullmatch(r"[A-Za-z0-9_](?:[\w-]*)", local):
-                return f"{prefix}:{local}"
-        return match[0]
+        return prefixed_name(match[1], prefixes) or match[0]
 
     shown = _IRI.sub(short, text.replace(TYPE, "a"))
     return re.sub(rf"{re.escape(BLANK)}\d+", "[]", shown)

@@ -10,7 +10,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 from xml.sax.saxutils import escape, quoteattr
 
@@ -31,8 +31,10 @@ _PARTS = ("subject", "predicate", "object")
 _quote_json = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def serialize_results(result: Table | Triples | bool, format_: str) -> str:
-    """Serialize a result as text, in any format but ``table``.
+def serialize_results(
+    result: Table | Triples | bool, format_: str, prefixes: Mapping[str, str] = PREFIXES
+) -> str:
+    """Serialize a result as text, in any format but ``table``; Turtle with those prefixes it uses.
 
     Triples can be written as turtle or ntriples, solutions as csv, tsv or json, and booleans as
     json. Raises `UsageError` for other combinations.
@@ -42,7 +44,9 @@ def serialize_results(result: Table | Triples | bool, format_: str) -> str:
         if format_ not in formats:
             raise UsageError(f"cannot write triples as {format_}: choose turtle or ntriples")
         triples = sorted(set(result.triples), key=str)
-        return (ox.serialize(triples, None, formats[format_], prefixes=PREFIXES) or b"").decode()
+        text = "".join(map(str, triples))
+        used = {name: space for name, space in prefixes.items() if f"<{space}" in text}
+        return (ox.serialize(triples, None, formats[format_], prefixes=used) or b"").decode()
     if format_ not in ("csv", "tsv", "json"):
         raise UsageError(f"cannot write rows as {format_}: choose table, csv, tsv or json")
     if isinstance(result, bool):

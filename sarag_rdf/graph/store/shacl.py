@@ -35,17 +35,28 @@ _MAX_VALUE = 200
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A SHACL result as strings; `path` is empty but for a property, `component` a local name."""
+    """A SHACL result as strings; `path` is empty but for a property.
+
+    `component` and `severity` are local names.
+    """
 
     focus: str
     path: str
     message: str
     value: str = ""
     component: str = ""
+    severity: str = ""
 
     def __str__(self) -> str:
         value = f" (found: {_one_line(self.value)})" if self.value else ""
         return f"{self.focus}: {self.message}{value}"
+
+    @property
+    def constraint(self) -> str:
+        """The severity, the parameter of the shape, and the path: "Warning: sh:minCount of <P>"."""
+        name = self.component.removesuffix("ConstraintComponent")
+        path = f" of <{self.path}>" if self.path else ""
+        return f"{self.severity}: sh:{name[:1].lower()}{name[1:]}{path}"
 
 
 def _one_line(value: str) -> str:
@@ -122,6 +133,7 @@ def _violation(result: Properties) -> Violation:
         _text(result.get(SH.resultMessage)) or "does not conform",
         _text(result.get(SH.value)),
         _text(result.get(SH.sourceConstraintComponent)).removeprefix(SH.base),
+        _text(result.get(SH.resultSeverity)).removeprefix(SH.base),
     )
 
 

@@ -79,6 +79,15 @@ def uses_graph(text: str) -> bool:
     return any("GRAPH" in (token.text.upper(), token.prefix.upper()) for token in tokens(text))
 
 
+_UPDATES: Final = frozenset("INSERT DELETE WITH LOAD CLEAR DROP CREATE ADD MOVE COPY".split())
+
+
+def is_update(text: str) -> bool:
+    """Whether the first word after declarations is that of a SPARQL update."""
+    words = (token.text.upper() for token in tokens(text) if token.kind == "word")
+    return next((word for word in words if word not in ("PREFIX", "BASE")), "") in _UPDATES
+
+
 def undeclared_prefixes(text: str) -> dict[str, int]:
     """The prefixes that are used before they are declared, with the line of their first use."""
     declared: set[str] = set()

@@ -347,20 +347,6 @@ class VectorStore:
         """Change the key of an index or arrays, if they exist."""
 
 
-class RecordingVectorStore(VectorStore):
-    """Uses the indexes of another store; arrays are not loaded, and recorded when saved."""
-
-    def __init__(self, store: VectorStore) -> None:
-        self._store = store
-        self.arrays: dict[str, Arrays] = {}
-
-    def load(self, kind: str, key: str) -> VectorIndex | None:
-        return self._store.load(kind, key)
-
-    def save_arrays(self, name: str, key: str, arrays: Arrays) -> None:  # noqa: ARG002
-        self.arrays[name] = arrays
-
-
 DEAD = 0.25
 """A table is written anew if more than this share of its slots is deleted."""
 _reported: set[Path] = set()

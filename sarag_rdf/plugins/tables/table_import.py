@@ -20,7 +20,13 @@ from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.options import MAX_SECONDS
 from sarag_rdf.base.vocab import DCTERMS, RDFS, SARAG, XSD
 from sarag_rdf.building.graph_import import Importer
-from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema, is_datatype
+from sarag_rdf.graph.ontology.schema import (
+    OntologyClass,
+    OntologyProperty,
+    Schema,
+    is_code,
+    is_datatype,
+)
 from sarag_rdf.graph.store.input_files import InputFile, run_in_child, unpacked
 from sarag_rdf.plugins.tables.table import LEXICAL, TableOptions, blocks, normalized, table_rows
 
@@ -30,6 +36,8 @@ MIN_FIT = 0.8
 """Share of the values that a datatype must fit."""
 MIN_SCORE = 0.6
 """Least similarity of a column and a property."""
+_DOMAINS = 2
+"""Properties of a domain from which it is the class of the rows, if the file name gives none."""
 _BY_RANGE = 0.65
 """Similarity of a column that is called like the range of a property."""
 _BY_PREFIX = 0.7
@@ -63,6 +71,8 @@ class Column:
     mean_length: float
     fits: Mapping[str, float]
     """Datatype -> the share of values that fit it."""
+    codes: float
+    """The share of values that are codes, such as ``Q937``."""
 
     @property
     def words(self) -> frozenset[str]:
@@ -95,7 +105,8 @@ def _column(name: str, values: Sequence[str]) -> Column:
     }
     booleans = sum(value.lower() in ("true", "false", "yes", "no") for value in values)
     fits[XSD.boolean.value] = booleans / count
-    return Column(name, len(values), len(set(values)), sum(map(len, values)) / count, fits)
+    codes = sum(map(is_code, values)) / count
+    return Column(name, len(values), len(set(values)), sum(map(len, values)) / count, fits, codes)
 
 
 def content_words(text: str) -> frozenset[str]:
@@ -157,14 +168,21 @@ class _Suggestion:
         }
         ends = (tuple(self._words[n:]) for n in range(len(self._words)))  # the longest first
         self._class = next((self._by_name[end] for end in ends if end in self._by_name), None)
+        self._most = max((column.values for column in columns), default=0)
         self._name = self._name_column()
         self._id = self._id_column()
         others = [c for c in columns if c is not self._name and c is not self._id]
         self._properties = self._matched(others)
         if self._class is None:  # the domain of most of the properties
             domains = Counter(d for p, _ in self._properties.values() for d in p.domains)
-            known = sorted(domains.keys() & schema.classes.keys(), key=lambda d: (-domains[d], d))
-            self._class = schema.classes[known[0]] if known else None
+            known = [d for d in domains.keys() & schema.classes.keys() if domains[d] >= _DOMAINS]
+            best = min(known, key=lambda d: (-domains[d], d), default="")
+            self._class = schema.classes.get(best)
+            self._properties = {
+                name: (p, score)
+                for name, (p, score) in self._matched(others).items()
+                if self._class or score == 1 or not p.domains
+            }
         self._entities: dict[tuple[str, str], str] = {}
 
     def text(self) -> str:
@@ -174,8 +192,8 @@ class _Suggestion:
         lines = [_Line("a", term, reason="no class found in the ontology")]
         if self._class:
             lines = [_Line("a", self._short(self._class.iri))]
-        if self._name is not None:
-            lines.append(_Line("rdfs:label", _reference(self._name.name)))
+        label = self._name or self._id
+        lines += [_Line("rdfs:label", _reference(label.name))] if label else []
         lines += [line for column in self._columns for line in self._lines(column)]
         key = self._id or self._name
         subject = f"ex:{_slug(thing)}/"
@@ -214,6 +232,7 @@ class _Suggestion:
         class_words = self._words[-1:] + (self._class.label.split()[-1:] if self._class else [])
         texts = [c for c in self._columns if c.values and not _is_number(c)]
         texts = [c for c in texts if c.mean_length < _LONG and not c.is_a(XSD.anyURI.value)]
+        texts = [c for c in texts if c.values >= self._most / 2]
         candidates = [  # "name" before "film name" before "river name"
             *(
                 column
@@ -223,7 +242,12 @@ class _Suggestion:
                 if word in column.words and column.words <= {word, *more}
             ),
             *(column for column in texts if column.words <= set(class_words)),
-            *(c for c in texts if c.distinct == c.values and not self._is_id_name(c)),
+            *(
+                column
+                for column in texts
+                if column.distinct == column.values == self._most
+                if column.codes < MIN_FIT and not self._is_id_name(column)
+            ),
         ]
         return next(iter(candidates), None)
 
@@ -232,8 +256,7 @@ class _Suggestion:
 
     def _id_column(self) -> Column | None:
         """The first column with a value of its own in each row whose name says that it is an id."""
-        most = max((column.values for column in self._columns), default=0)
-        unique = [c for c in self._columns if c.values == c.distinct == most and c.values]
+        unique = [c for c in self._columns if c.values == c.distinct == self._most and c.values]
         named = [c for c in unique if self._is_id_name(c)]
         if named:
             return min(named, key=lambda c: (len(c.words), self._columns.index(c)))
@@ -269,9 +292,10 @@ class _Suggestion:
         return max(_similarity(column, property_), _BY_RANGE if is_range else 0.0)
 
     def _range_words(self, property_: OntologyProperty) -> list[frozenset[str]]:
-        """The words of each name of the classes that a property leads to."""
+        """The words of each name of the classes that a property leads to, and the last word."""
         ranges = [self._schema.classes[r] for r in property_.ranges if r in self._schema.classes]
-        return [content_words(name) for r in ranges for name in (r.label, *r.alternatives)]
+        names = [name for r in ranges for name in (r.label, *r.alternatives)]
+        return [content_words(part) for name in names for part in (name, *name.split()[-1:])]
 
     def _admits(self, property_: OntologyProperty, column: Column) -> bool:
         classes = [self._class.iri] if self._class else []
