@@ -63,7 +63,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins.fsck": {"base", "building", "graph", "models", "kg", "cli"},
     "plugins.contradictions": {"base", "building", "graph", "kg", "cli", "plugins.statements"},
     "plugins.quarantine": {"base", "cli"},
-    "plugins.statements": {"base", "building", "graph", "kg", "cli"},
+    "plugins.statements": {"base", "building", "graph", "extraction", "kg", "cli"},
     "plugins.evaluation": {
         *("base", "graph", "extraction", "retrieval", "answering", "kg", "sarag_rdf", "cli"),
         *("plugins.statement_models", "plugins.relation_paths", "plugins.threads"),

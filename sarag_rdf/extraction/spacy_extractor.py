@@ -67,7 +67,7 @@ _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
 _STOPS = frozenset(".!?")
 _ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
-RULES = "18"
+RULES = "19"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
