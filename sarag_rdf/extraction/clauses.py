@@ -610,7 +610,8 @@ class _Walk:
             return self._subject_names(relative.head, relative) if relative.dep_ == "relcl" else []
         if noun.dep_ == "attr":
             return self._subjects(noun.head)
-        return self._names(noun.head, verb) if noun.dep_ == "appos" else []
+        is_common = noun.dep_ == "appos" and noun.pos_ == "NOUN"
+        return self._names(noun.head, verb) if is_common else []
 
     def _is_doubtful_modifier(self, verb: Token) -> bool:
         """A participle or relative clause after "a noun of Name" may belong to either noun."""

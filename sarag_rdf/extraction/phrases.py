@@ -152,6 +152,8 @@ _SAME_EVENT = {verb: group for group in _EVENTS for verb in group}
 """Stem of a verb -> those of all verbs for the same event."""
 _SAME_EVENT["make"] = frozenset(map(stem, english("phrases", "making")))
 _APPOINTED = frozenset(map(stem, english("phrases", "appointing")))
+_BELONGING = frozenset({"of", "at", "for", "to"})
+"""Words between an office and whose it is."""
 _THESES = (["thesis", "of"], ["dissertation", "of"])
 _SUPERVISED = frozenset({"supervis", "advis", "direct", "examin"})
 _MEASURES = {"weight": "weigh", "mass": "weigh"}
@@ -235,7 +237,13 @@ class PhraseMatcher:
         """Words and properties between which a warning did not choose."""
         self._patterns: dict[tuple[str, str], list[_Pattern]] = {}
         """The patterns of all properties by their first and last word."""
-        for property_ in schema.properties.values():
+        self._labelled: dict[str, list[OntologyProperty]] = {}
+        """Label of properties, in lower case and without a unit -> the properties."""
+        for known in schema.properties.values():
+            property_ = self._with_bare_names(known)
+            for label in {property_.label, *property_.alternatives}:
+                bare = UNIT_OF_LABEL.sub("", label).casefold()
+                self._labelled.setdefault(bare, []).append(property_)
             for pattern in set(self._patterns_with_packaged(property_)):
                 self._patterns.setdefault((pattern.words[0], pattern.words[-1]), []).append(pattern)
         self._class_labels: dict[str, dict[str, str]] = {}
@@ -245,6 +253,21 @@ class PhraseMatcher:
                 same = self._class_labels.setdefault(label.casefold(), {})
                 same.setdefault(namespace(class_.iri), class_.iri)
         self._entity_types: dict[str, frozenset[EntityType]] = {}
+
+    def _with_bare_names(self, property_: OntologyProperty) -> OntologyProperty:
+        """With labels without the kind of its subjects: a "permit holder" is its holder."""
+        domains = filter(None, map(self.schema.classes.get, property_.domains))
+        kinds = {n.casefold() for class_ in domains for n in (class_.label, *class_.alternatives)}
+        names = (name.partition(" ") for name in (property_.label, *property_.alternatives))
+        bare = (noun for kind, _, noun in names if kind.casefold() in kinds)
+        nouns = (noun for noun in bare if noun and noun.split()[0] not in _PREPOSITIONS)
+        return replace(property_, alternatives=(*property_.alternatives, *nouns))
+
+    def labelled(self, label: str) -> Sequence[OntologyProperty]:
+        """The properties with a label; packaged ones only if there is no other."""
+        known = self._labelled.get(label.casefold(), [])
+        own = [property_ for property_ in known if not property_.iri.startswith(COMMON)]
+        return own or known
 
     def _patterns_with_packaged(self, property_: OntologyProperty) -> Iterator[_Pattern]:
         """Its patterns, and those of its packaged namesake, but for other events than its own."""
@@ -281,12 +304,13 @@ class PhraseMatcher:
             for last in (required[-1], WILDCARD)
             for pattern in self._patterns.get((first, last), ())
         ]
-        matches = [
-            match
+        matched = [
+            (pattern, match)
             for pattern in patterns
             if _matches(pattern.words, words)
             if (match := self._checked(pattern, subject, object_))
         ]
+        matches = [match for _, match in matched]
         best = max(((m.specificity, m.fit) for m in matches), default=None)
         if best is None:
             return None
@@ -303,7 +327,8 @@ class PhraseMatcher:
         direct = min(candidates.values(), key=lambda match: match.is_inverse, default=None)
         if direct and all(_readings(m) & _readings(direct) for m in candidates.values()):
             return direct
-        own = sorted(iri for iri, _ in candidates if not iri.startswith(COMMON))
+        stated = {p.meaning.iri for p, _ in matched if not p.is_packaged}
+        own = sorted(stated.intersection(iri for iri, _ in candidates))
         said = " ".join(required)
         if len(own) > 1 and (said, *own) not in self._ambiguous:
             self._ambiguous.add((said, *own))
@@ -471,7 +496,7 @@ def _readings_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     if begin == 2 and (len(stems) < 2 or stems[1] not in _APPOINTED):
         begin = 0
     begin += begin > 0 and stems[begin : begin + 1] == ["as"]
-    if begin and begin < len(stems) and stems[begin] not in _PREPOSITIONS:
+    if begin and stems[-1] in _BELONGING and stems[begin] not in _PREPOSITIONS:
         yield (Word(COPULA), *words[required[begin - 1] + 1 :])
     if len(stems) == 3 and stems[0] in _SUPERVISED and stems[1:] in _THESES:
         yield (words[required[0]],)

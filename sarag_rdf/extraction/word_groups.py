@@ -61,7 +61,10 @@ def is_passive_verb(verb: Token) -> bool:
     labels = {child.dep_ for child in verb.children}
     if labels & {"auxpass", "nsubjpass"} or (verb.tag_, verb.dep_) == ("VBN", "acl"):
         return True
-    is_bare = (verb.tag_, verb.dep_) == ("VBN", "conj") and not labels & {"aux", *SUBJECTS}
+    is_bare = (verb.tag_, verb.dep_, verb.pos_) == ("VBN", "conj", "VERB") and not labels & {
+        "aux",
+        *SUBJECTS,
+    }
     return is_bare and verb.head.pos_ in VERBS and is_passive_verb(verb.head)
 
 

@@ -123,3 +123,53 @@ def test_a_phrase_of_two_properties_is_said(caplog: pytest.LogCaptureFixture) ->
         text = "The Heron has a wholesale price of 30 euros."
         assert statements(extractor_with(both), text) == ""
     assert "lengthM> and <" in caplog.text or "mass>" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        (
+            "Petrel",
+            "The Petrel is a ferry. She was built by Larch Works.",
+            "Petrel builtBy Larch Works",
+        ),
+        ("Petrel", "The Petrel is a pump. She was built by Larch Works.", ""),
+        ("A short history of the workshop", "Ida Holm came. It was built by Larch Works.", ""),
+        ("A short history of the workshop", "Ida Holm headed the workshop until 1931.", ""),
+        ("Old wood wins", "The Petrel came back with a winch, the K-9, built by Larch Works.",
+         "K-9 builtBy Larch Works"),
+    ],
+)  # fmt: skip
+def test_what_a_pronoun_or_a_title_stands_for(
+    extractor: SpacyExtractor, title: str, text: str, expected: str
+) -> None:
+    assert statements(extractor, text, title) == expected
+
+
+@pytest.mark.parametrize(
+    ("title", "text", "expected"),
+    [
+        ("Petrel", "The Petrel is new.\n\nLength: 30 m\nWeight: unknown", "Petrel lengthM 30"),
+        ("Petrel", "The Petrel is new.\n\n- **Length:** 100 ft", "Petrel lengthM 30.48"),
+        ("Petrel", "The Petrel is new.\n\n| Property | Value |\n|---|---|\n| Length | 30 m |",
+         "Petrel lengthM 30"),
+        ("Petrel", "The Petrel is new.\nLength | 30 m\nHeadquarters | Hull", "Petrel lengthM 30"),
+        ("Patents", "| Patent | Holder |\n|---|---|\n| GB-1 | Larch Company |\n| GB-7 | Fell Works |",
+         "GB-1 owner Larch Company; GB-7 owner Fell Works"),
+        ("Fleet", "| Vessel | Length (m) |\n|---|---:|\n| Petrel | 30 |\n| Tern | n/a |",
+         "Petrel lengthM 30"),
+        ("Petrel", "```\nLength: 30 m\n```\n\n| Colour | blue |\n| Beam | 4 m |", ""),
+        ("Larch Company", "Larch Company grew.\n\nBudget: 2 million euros; headquarters: Hull.",
+         "Larch Company budget 2000000; Larch Company seat Hull"),
+        ("A short history of the workshop", "Ida Holm came.\n\nBudget: 2 million euros", ""),
+    ],
+)  # fmt: skip
+def test_keys_and_tables(extractor: SpacyExtractor, title: str, text: str, expected: str) -> None:
+    assert statements(extractor, text, title) == expected
+
+
+def test_the_name_of_a_row_is_of_the_kind_in_the_header(extractor: SpacyExtractor) -> None:
+    table = "| Patent | Holder |\n|---|---|\n| GB-1031 | Larch Company |"
+    mentions = {m.name: m for m in extracted(extractor, "Patents", table).mentions}
+    assert mentions["GB-1031"].classes == ("https://example.org/Patent",)
+    assert mentions["Larch Company"].type == "organization"
