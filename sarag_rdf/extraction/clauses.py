@@ -18,10 +18,24 @@ from sarag_rdf.base.types import Relation
 from sarag_rdf.extraction.coreference import CoreferenceResult
 from sarag_rdf.extraction.entity_typing import SUBJECTS
 from sarag_rdf.extraction.mentions import MentionSpan
-from sarag_rdf.extraction.names import english, english_pattern
+from sarag_rdf.extraction.names import english
 from sarag_rdf.extraction.periods import ALWAYS, BEGINNING, Period, find_periods
-from sarag_rdf.extraction.phrases import NAME, Argument, Word, stem
+from sarag_rdf.extraction.phrases import NAME, Argument, Word, is_participle, stem
 from sarag_rdf.extraction.text_values import parse_value
+from sarag_rdf.extraction.word_groups import (
+    DENIALS,
+    LEAVING,
+    QUALIFIED,
+    VERBS,
+    Words,
+    is_fact_of,
+    is_of_one,
+    is_passive_verb,
+    noun_texts,
+    noun_words,
+    objects_of,
+    verb_words,
+)
 
 CONFIDENCE: dict[str, float] = {
     "active": 0.6,
@@ -40,26 +54,20 @@ paragraphs (MuSiQue; extraction published with HippoRAG), rounded to one decimal
 normalised, and the name in a triple may be longer ("town of Leeds"). Facts that GPT-3.5 does not
 state, such as that Bergen is in Norway, count against it: 0.1 for "place" is not its precision.
 """
-_VERBS = ("VERB", "AUX")
-_VERB_WORDS = ("aux", "auxpass", "neg", "prt")
-_NOUN_WORDS = ("det", "amod", "compound", "nummod", "nmod")
+_IN_NAME = ("NOUN", "ADJ", "ADV")
 _MAX_NOUNS = 3
 _MAX_VERBS = 4
 _YOUNGEST = 18
 """The least age at which two years in brackets are taken for those of birth and death."""
-_DENIALS = english("phrases", "denials")
 _INEXACT = english("phrases", "inexact")
 _NAMING = english("mentions", "naming")
 _AT_FIRST = english("phrases", "at_first")
-_BACK_THEN = english_pattern("phrases", "back_then")
-_QUALIFIED = english("phrases", "qualified")
-_GRADED = english("phrases", "graded")
 _HEDGES = english("phrases", "hedges")
 _OFFICES = english("phrases", "offices")
+_APPOINTING = english("phrases", "appointing")
 _INITIALS = re.compile(r"[A-TV-Z]\.?[A-Z]\.?")
 """Initials that are a part of the name before them ("Washington, D.C."), unlike "U.S."."""
 
-Words = tuple[Word, ...]
 Located = tuple[Words, Argument, int]
 """The words up to an argument, the argument, and its token."""
 
@@ -125,7 +133,7 @@ class _Walk:
         """All clauses; dates of life, then those of verbs and noun phrases, then those of names."""
         yield from self._dates_of_life()
         for token in self._doc:
-            if token.pos_ in _VERBS:
+            if token.pos_ in VERBS:
                 yield from self._successions(self._timed(token, self._of_verb(token)))
             elif token.dep_ == "poss":
                 yield from self._possessive(token)
@@ -138,6 +146,8 @@ class _Walk:
     def _timed(self, anchor: Token, clauses: Iterator[Clause]) -> Iterator[Clause]:
         """The clauses of a verb or an apposition, with the period of it or of a second object."""
         period = self._periods.get(anchor.i, ALWAYS)
+        if anchor.lower_ == "become" and anchor.head.lower_ in LEAVING:
+            period = period or Period(start=self._periods.get(anchor.head.i, ALWAYS).at)
         adverbs = (child.lower_ for child in anchor.children if child.dep_ == "advmod")
         is_guess = not _HEDGES.isdisjoint(adverbs)
         for clause in clauses:
@@ -169,14 +179,14 @@ class _Walk:
 
     def _of_verb(self, verb: Token) -> Iterator[Clause]:
         """Subjects and arguments of a verb; its object as the subject of the passive."""
-        words = _verb_words(verb)
-        is_passive = _is_passive(verb)
+        words = verb_words(verb)
+        is_passive = is_passive_verb(verb)
         is_copula = any(child.dep_ == "attr" for child in verb.children)
         rule = "copula" if is_copula else "passive" if is_passive else "active"
-        is_fact = _is_fact(verb) and not self._is_doubtful_modifier(verb)
+        is_fact = is_fact_of(verb) and not self._is_doubtful_modifier(verb)
         arguments = list(self._arguments(verb, words))
         subjects = self._subjects(verb)
-        is_relative = verb.head in _objects(verb)
+        is_relative = verb.head in objects_of(verb)
         is_past = is_passive and not _AT_FIRST.isdisjoint(child.lower_ for child in verb.children)
         for subject in subjects:
             for argument_words, argument, token in arguments:
@@ -184,11 +194,21 @@ class _Walk:
                     continue  # the time of what was done, not of who did it
                 is_so = is_fact and not (is_past and self._is_state(verb, argument_words, argument))
                 yield Clause(rule, subject, argument_words, argument, token, is_so)
+        for subject in subjects if stem(verb.lower_) == "be" else ():
+            for adjective in (child for child in verb.children if child.dep_ == "acomp"):
+                if not is_participle(adjective.lower_):
+                    continue
+                is_ = (*words, Word(adjective.text))  # "is married to Bo"
+                for child in (c for c in adjective.children if c.dep_ == "prep"):
+                    for argument_words, argument, token in self._prepositional(child, is_):
+                        yield Clause("", subject, argument_words, argument, token, is_fact)
         is_listing = stem(verb.lower_) == "includ"  # "her pupils included Bo"
         if not subjects and (is_copula or is_listing or stem(verb.lower_) == "be"):
             be = (Word("were"),) if is_listing else words
             yield from self._inverted(verb, be, is_fact)
-        for child in _objects(verb) if is_fact and not is_passive else ():
+        for child in objects_of(verb) if is_fact and not is_passive else ():
+            if verb.lower_ in _APPOINTING:
+                yield from self._appointed(verb, child)
             for name in self._names(child, verb):
                 if name in self._timed_conjuncts(child):
                     continue
@@ -198,6 +218,17 @@ class _Walk:
                     if is_of_object and required[2].stem != "by":  # "bought X by Y", its maker
                         passive = (Word("was"), required[0], required[2])
                         yield Clause("", name, passive, argument, token)
+
+    def _appointed(self, verb: Token, person: Token) -> Iterator[Clause]:
+        """As in "The board appointed Ann (as) head of X"."""
+        roles = [c for c in verb.children if c.dep_ in ("oprd", "attr")]
+        for as_ in (c for c in (*verb.children, *person.children) if c.lower_ == "as"):
+            roles += [child for child in as_.children if child.dep_ == "pobj"]
+        for role in roles:
+            became = (Word("was"), Word(verb.text), *noun_words(role))
+            for words, argument, token in self._below(role, became):
+                for name in self._names(person, verb):
+                    yield Clause("", name, words, argument, token)
 
     def _timed_conjuncts(self, noun: Token) -> dict[str, int]:
         """The names joined to an object that have a time of their own, with their tokens."""
@@ -229,10 +260,10 @@ class _Walk:
                         yield Clause("copula", name, own_words, argument, token, is_fact)
         for noun in nouns:
             for of_words, owner, place in self._below(noun, ()):
-                of_noun = (*words, *_noun(noun), *of_words)
+                of_noun = (*words, *noun_words(noun), *of_words)
                 for name in (name for each in predicates for name in self._names(each)):
                     yield Clause("copula", name, of_noun, owner, place, is_fact)
-                has = (Word("has"), *_noun(noun))
+                has = (Word("has"), *noun_words(noun))
                 is_owned = owner.kind == "name" and [word.stem for word in of_words] == ["of"]
                 for own_words, argument, token in self._arguments(verb, has) if is_owned else ():
                     if argument.kind == "value" or own_words[-1].stem in ("in", "at"):
@@ -244,11 +275,11 @@ class _Walk:
         The object of a relative clause is the noun before it: "the ship, which Ann designed".
         """
         nouns = [c for c in verb.children if c.dep_ == "attr"]
-        objects = [c for c in (*_objects(verb), *nouns) if c.i > verb.i or c == verb.head]
+        objects = [c for c in (*objects_of(verb), *nouns) if c.i > verb.i or c == verb.head]
         objects = [c for c in objects if not (span := self._span(c)) or not span.is_date]
         direct: Words = ()
         if objects:
-            direct = (Word(NAME),) if self._names(objects[0]) else _noun(objects[0])
+            direct = (Word(NAME),) if self._names(objects[0]) else noun_words(objects[0])
         for name in self._names(verb.head, verb) if verb.head in objects else ():
             yield words, Argument(name), verb.head.i
         for child in verb.children:
@@ -262,10 +293,11 @@ class _Walk:
                 names = self._names(child)
                 own = self._timed_conjuncts(child)
                 yield from ((words, Argument(name), own.get(name, child.i)) for name in names)
-                for noun in (child, *child.conjuncts) if not names else ():
-                    yield from self._noun_arguments(noun, words)
-                    yield from self._values(noun, words)
-                yield from self._below(child, words + direct)
+                for each in (child, *child.conjuncts) if not names else ():
+                    yield from self._noun_arguments(each, words)
+                    yield from self._values(each, words)
+                noun = noun_words(child) if child.dep_ == "oprd" and not names else direct
+                yield from self._below(child, words + noun)
             elif child.dep_ in ("acomp", "advmod"):
                 for amount in child.lefts:
                     yield from self._values(amount, (*words, Word(child.text)))
@@ -279,7 +311,9 @@ class _Walk:
         words = (*words, Word(preposition.lower_))
         for child in preposition.children:
             if child.dep_ in ("prep", "agent"):
-                yield from self._prepositional(child, words, depth)
+                is_second = any(each.dep_ == "pobj" for each in preposition.children)
+                before = words[:-1] if is_second else words  # "from A to B"
+                yield from self._prepositional(child, before, depth)
             elif child.dep_ in ("pobj", "pcomp"):
                 for name in self._names(child):
                     yield words, Argument(name), child.i
@@ -291,9 +325,9 @@ class _Walk:
                         yield from self._noun_arguments(noun, words)
                     if depth < _MAX_NOUNS:
                         is_field = child.tag_ == "NNS" and {w.stem for w in words[-2:-1]} & _OFFICES
-                        between = (*words[-1:], *_noun(child)) if is_field else ()
+                        between = (*words[-1:], *noun_words(child)) if is_field else ()
                         field = [Word(w.stem, True) for w in between]  # "curator of coins of X"
-                        own = (*words[:-1], *field) if is_field else words + _noun(child)
+                        own = (*words[:-1], *field) if is_field else words + noun_words(child)
                         yield from self._below(child, own, depth + 1)
 
     def _below(self, noun: Token, words: Words, depth: int = 0) -> Iterator[Located]:
@@ -309,7 +343,7 @@ class _Walk:
                 for name in self._names(child):
                     yield (*words, Word("of")), Argument(name), child.i
             elif is_noun and child.dep_ == "conj" and depth < _MAX_NOUNS:
-                joined = tuple(w for w in words if w.stem != noun.lower_) + _noun(child)
+                joined = tuple(w for w in words if w.stem != noun.lower_) + noun_words(child)
                 yield from self._below(child, joined, depth + 1)
                 if not any(other.dep_ == "prep" for other in noun.children):
                     yield from self._below(child, words, depth + 1)
@@ -319,7 +353,7 @@ class _Walk:
         is_joined = noun.dep_ == "conj" and noun.head.dep_ == "attr"
         if self._span(noun) or not (noun.pos_ in ("NOUN", "PROPN") or is_joined):
             return
-        for text in _noun_texts(noun):
+        for text in noun_texts(noun):
             yield words, Argument(text, "noun"), noun.i
         for child in noun.children:
             if child.dep_ == "nmod" and any(other.dep_ == "cc" for other in child.children):
@@ -332,14 +366,14 @@ class _Walk:
                     begin -= 1
 
     def _values(self, head: Token, words: Words) -> Iterator[Located]:
-        """Numbers and quantities: "atomic number 72", "a length of 2 km"."""
+        """Numbers, quantities, money: "atomic number 72", "a length of 2 km", "two euros"."""
         text = self._doc[head.left_edge.i : head.i + 1].text.rstrip(".")
-        if quantity := parse_value(text, "quantity"):
+        if quantity := parse_value(text, "quantity") or parse_value(text, "money"):
             yield words, Argument(text, "value", value=quantity), head.i
             return
         for token in (head, *head.children):
             if token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod"):
-                counted = (Word(word.stem) for word in _noun(head) if word.stem != token.text)
+                counted = (Word(word.stem) for word in noun_words(head) if word.stem != token.text)
                 named = words if token is head else (*words, *counted)  # not "two new gates"
                 is_exact = _INEXACT.isdisjoint(t.lower_ for t in (*token.lefts, *head.lefts))
                 if is_exact and (value := parse_value(token.text, "number")):
@@ -360,7 +394,7 @@ class _Walk:
         kind = " ".join(token.text for token in kinds)
         words: Words = (Word("has"),)
         if kinds:
-            modifiers = (Word(t.text, t.lower_ not in _QUALIFIED) for t in kinds[:-1])
+            modifiers = (Word(t.text, t.lower_ not in QUALIFIED) for t in kinds[:-1])
             words = (Word("has"), Word("the"), *modifiers, Word(kinds[-1].text))
         for name in names:
             if kinds:
@@ -373,21 +407,21 @@ class _Walk:
     def _apposition(self, noun: Token) -> Iterator[Clause]:
         """As in "Warsaw, the capital of Poland"; "Marc Seguin, an engineer"; "Paris, France"."""
         outer, inner = self._span(noun.head), self._span(noun)
-        is_denied = noun.doc[noun.left_edge.i - 1].lower_ in _DENIALS  # "X, no longer the owner"
+        is_denied = noun.doc[noun.left_edge.i - 1].lower_ in DENIALS  # "X, no longer the owner"
         is_ = Word("is")
         described = self._described(noun) if inner and inner.type == "person" else None
         if inner and described:  # "the director of the museum, Ann"
-            for words, argument, token in self._below(described, (is_, *_noun(described))):
+            for words, argument, token in self._below(described, (is_, *noun_words(described))):
                 yield Clause("apposition", inner.name, words, argument, token)
             return
-        if outer is None or outer.is_date or is_denied or not _is_fact(noun):
+        if outer is None or outer.is_date or is_denied or not is_fact_of(noun):
             return
         if inner is None:
             if (period := self._past(noun)) is None:
                 return
             for each in (noun, *(c for c in noun.conjuncts if not self._span(c))):
                 arguments = [*self._noun_arguments(each, (is_,))]
-                arguments += self._below(each, (is_, *_noun(each)))
+                arguments += self._below(each, (is_, *noun_words(each)))
                 for words, argument, token in arguments:
                     clause = Clause("apposition", outer.name, words, argument, token)
                     yield replace(clause, period=period)
@@ -412,7 +446,7 @@ class _Walk:
 
         "Ann, then director of the museum, spoke in 1932"; an office is held until death.
         """
-        verb = next((token for token in noun.ancestors if token.pos_ in _VERBS), noun)
+        verb = next((token for token in noun.ancestors if token.pos_ in VERBS), noun)
         is_dead = verb.lower_ == "died" and noun.lower_ in _OFFICES
         before = noun.doc[max(noun.left_edge.i - 1, 0) : noun.i]
         if not is_dead and all(token.lower_ != "then" for token in before):
@@ -514,7 +548,7 @@ class _Walk:
         tokens = [noun, *noun.conjuncts] if noun.dep_ != "conj" else [noun]
         if verb is not None:
             tokens = [token for token in tokens if (token.i < verb.i) == (noun.i < verb.i)]
-            tokens = tokens[-1:] if verb.head == noun and _is_of_one(verb) else tokens
+            tokens = tokens[-1:] if verb.head == noun and is_of_one(verb) else tokens
         for token in tokens:
             span = self._span(token)
             if token.tag_ == "WP$" and (relative := token.head.head).dep_ == "relcl":
@@ -528,7 +562,18 @@ class _Walk:
                     names.append(inner.name)
                     if token.tag_ == "NNS":  # "the brothers X and Y"
                         names.extend(s.name for n in child.conjuncts if (s := self._span(n)))
+                if not names and (named := self._named_kind(token)):
+                    names.append(named.name)
         return list(dict.fromkeys(names))
+
+    def _named_kind(self, noun: Token) -> MentionSpan | None:
+        """The name at the end of a phrase, however it is parsed: "the deep-sea winch KW 40"."""
+        last = self._span(noun.right_edge)
+        is_last = last is not None and last.end == noun.right_edge.i + 1 and not last.is_date
+        is_kind = is_last and noun.tag_ == "NN" and noun.left_edge.lower_ == "the"
+        between = noun.doc[noun.i + 1 : last.begin] if last and is_kind else None
+        is_one = between is not None and all(t.is_lower and t.pos_ in _IN_NAME for t in between)
+        return last if is_one else None
 
     def _appositions(self, token: Token) -> Iterator[tuple[Token, MentionSpan]]:
         for child in token.children if self._span(token) else token.subtree:
@@ -552,7 +597,7 @@ class _Walk:
             return [name for child in own for name in self._subject_names(child)]
         if verb.dep_ in ("acl", "relcl"):
             return self._subject_names(verb.head, verb)
-        is_chained = verb.dep_ in ("conj", "xcomp", "advcl") and verb.head.pos_ in _VERBS
+        is_chained = verb.dep_ in ("conj", "xcomp", "advcl") and verb.head.pos_ in VERBS
         return self._subjects(verb.head, depth + 1) if is_chained and depth < _MAX_VERBS else []
 
     def _subject_names(self, noun: Token, verb: Token | None = None) -> list[str]:
@@ -565,103 +610,17 @@ class _Walk:
             return self._subject_names(relative.head, relative) if relative.dep_ == "relcl" else []
         if noun.dep_ == "attr":
             return self._subjects(noun.head)
-        return self._names(noun.head, verb) if noun.dep_ == "appos" else []
+        is_common = noun.dep_ == "appos" and noun.pos_ == "NOUN"
+        return self._names(noun.head, verb) if is_common else []
 
     def _is_doubtful_modifier(self, verb: Token) -> bool:
         """A participle or relative clause after "a noun of Name" may belong to either noun."""
-        if verb.dep_ not in ("acl", "relcl"):
+        is_place = any(child.lower_ in ("where", "when") for child in verb.children)
+        if verb.dep_ not in ("acl", "relcl") or is_place:
             return False
         head = verb.head
         if head.dep_ != "pobj":
             return False
         between = verb.doc[head.i + 1 : verb.i]
-        is_nested = head.head.head.pos_ not in _VERBS
+        is_nested = head.head.head.pos_ not in VERBS
         return verb.dep_ == "acl" or is_nested or not any(t.text in (",", "(") for t in between)
-
-
-def _is_fact(verb: Token) -> bool:
-    """Whether a clause is stated: no negation, no possibility, condition, wish or purpose."""
-    for child in verb.children:
-        if child.dep_ == "neg" or (child.dep_ == "aux" and child.tag_ == "MD"):
-            return False
-        beside = (child, *child.lefts) if child.dep_ == "attr" else (child,)
-        if any(each.dep_ in ("advmod", "neg") and each.lower_ in _DENIALS for each in beside):
-            return False
-        if child.dep_ == "mark" and child.lower_ in ("if", "whether", "unless", "that", "to"):
-            return False
-    if _is_passive(verb) and _BACK_THEN.search(verb.doc[verb.sent.start : verb.i].text):
-        return False
-    if verb.dep_ in ("ccomp", "pcomp", "csubj"):
-        return verb.dep_ == "ccomp" and verb.head.pos_ in _VERBS and verb.i < verb.head.i
-    return not (verb.tag_ == "VBG" and verb.dep_ in ("xcomp", "pcomp", "amod"))
-
-
-def _objects(verb: Token) -> list[Token]:
-    """The objects of a verb; for a relative pronoun, the noun before its clause."""
-    objects = (child for child in verb.children if child.dep_ == "dobj")
-    is_relative = verb.dep_ == "relcl"
-    return [verb.head if is_relative and o.tag_ in ("WDT", "WP") else o for o in objects]
-
-
-def _is_of_one(verb: Token) -> bool:
-    """Whether what modifies a noun is of one thing: "who was", "who lives", "(born in Ulm)"."""
-    words = [verb, *(child for child in verb.children if child.dep_ in ("aux", "auxpass"))]
-    is_singular = any(word.tag_ == "VBZ" or word.lower_ == "was" for word in words)
-    return is_singular or verb.doc[verb.i - 1].text == "("
-
-
-def _is_infinitive(verb: Token) -> bool:
-    return any(child.dep_ == "aux" and child.lower_ == "to" for child in verb.children)
-
-
-def _is_passive(verb: Token) -> bool:
-    """Whether a verb is passive, also by the auxiliary of the verb before "and"."""
-    labels = {child.dep_ for child in verb.children}
-    if labels & {"auxpass", "nsubjpass"} or (verb.tag_, verb.dep_) == ("VBN", "acl"):
-        return True
-    is_bare = (verb.tag_, verb.dep_) == ("VBN", "conj") and not labels & {"aux", *SUBJECTS}
-    return is_bare and verb.head.pos_ in _VERBS and _is_passive(verb.head)
-
-
-def _verb_words(verb: Token) -> Words:
-    """A verb with its auxiliaries and particle: "was born", "did not visit", "began to teach".
-
-    A passive without an auxiliary gets one, that of its head in "X is a town located in Y".
-    Auxiliaries other than "be" and "to" are optional.
-    """
-    group = [verb, *(child for child in verb.children if child.dep_ in _VERB_WORDS)]
-    words = tuple(
-        Word(_text(token), token.dep_ == "aux" and token.lower_ != "to")
-        for token in sorted(group, key=lambda token: token.i)
-    )
-    if _is_passive(verb) and not any(child.dep_ == "auxpass" for child in verb.children):
-        is_attribute = (verb.dep_, verb.head.dep_) == ("acl", "attr")
-        words = (Word(_text(verb.head.head) if is_attribute else "was"), *words)
-    if verb.dep_ == "xcomp" and verb.head.pos_ in _VERBS and _is_infinitive(verb):
-        words = _verb_words(verb.head) + words
-    return words
-
-
-def _text(token: Token) -> str:
-    """The text of a token, without the capital letter of a first word that is not a name."""
-    return token.lower_ if token.is_sent_start and token.pos_ != "PROPN" else token.text
-
-
-def _noun(noun: Token) -> Words:
-    """A noun with its articles and modifiers, which are optional but in "deputy director"."""
-    firm = _QUALIFIED if noun.lower_ not in _GRADED else ()
-    lefts = (left for left in noun.lefts if left.dep_ in _NOUN_WORDS)
-    return (*(Word(_text(left), left.lower_ not in firm) for left in lefts), Word(_text(noun)))
-
-
-def _noun_texts(noun: Token) -> Sequence[str]:
-    """The texts of a noun phrase: the noun, with the words before it, and with its complement."""
-    begin = noun.i
-    texts = [noun.text]
-    while begin > noun.left_edge.i and noun.doc[begin - 1].pos_ in ("NOUN", "ADJ", "PROPN"):
-        begin -= 1
-        texts.append(noun.doc[begin : noun.i + 1].text)
-    of = next((r for r in noun.rights if r.dep_ == "prep" and r.lower_ == "of"), None)
-    if of is not None:
-        texts.append(noun.doc[begin : of.right_edge.i + 1].text)
-    return texts

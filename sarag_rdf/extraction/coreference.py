@@ -23,12 +23,14 @@ from sarag_rdf.extraction.names import (
 from sarag_rdf.extraction.phrases import PhraseMatcher
 
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
+_LOWER_CASE = english("names", "lower_case") | english("phrases", "prepositions")
 _LEGAL_FORMS = english("names", "legal_forms")
 _RANKS = {word.casefold() for word in english("mentions", "ranks")} - {"mrs", "lady", "queen"}
 _OTHER_NAMES = {
     normalize_name(name): tuple(names.split(", ")) for name, names in ENGLISH["other_names"].items()
 }
 _GENDER = {"he": "he", "his": "he", "she": "she", "her": "she"}
+_VESSELS = english("phrases", "vessels")
 _NEUTER = frozenset({"it", "its", "they", "their"})
 
 
@@ -57,6 +59,8 @@ class CoreferenceResult:
     clusters: dict[str, CoreferenceCluster]
     mention_spans: tuple[MentionSpan, ...]
     pronouns: dict[int, tuple[str, ...]] = field(default_factory=dict)
+    is_heading: bool = False
+    """Whether the topic is a heading, not the name of a thing."""
 
 
 class _NameLinks:
@@ -165,12 +169,13 @@ def resolve_coreference(
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)} | kinds
     roots = {s.root(doc).i for s in resolved} | kinds.keys()
     pronouns = [*_pronouns(doc, named, roots, clusters[topic], clusters)]
-    if _is_heading(doc, topic, resolved, matcher):
+    is_heading = _is_heading(doc, topic, resolved, matcher)
+    if is_heading:
         pronouns = [i for i in pronouns if doc[i].lower_ not in ("it", "its")]
     heads = {i: (name,) for i, name in kinds.items() if doc[i].dep_ in SUBJECTS}
     named |= dict.fromkeys(pronouns, topic)
     words = {w for s in resolved if s.name != topic for w in s.name.lower().split()}
-    nouns = _definite_nouns(doc, named, clusters, topic, words, matcher)
+    nouns = () if is_heading else _definite_nouns(doc, named, clusters, topic, words, matcher)
     pairs = {
         **heads,
         **{i: (name,) for i, name in nouns},
@@ -178,20 +183,35 @@ def resolve_coreference(
         **dict(_introduced(doc, named, kinds, clusters[topic], clusters)),
         **dict(_pairs(doc, named, clusters[topic], clusters)),
     }
-    return CoreferenceResult(topic, clusters, resolved, dict.fromkeys(pronouns, (topic,)) | pairs)
+    resolved_pronouns = dict.fromkeys(pronouns, (topic,)) | pairs
+    return CoreferenceResult(topic, clusters, resolved, resolved_pronouns, is_heading)
 
 
 def _is_heading(
     doc: Doc, topic: str, spans: Sequence[MentionSpan], matcher: PhraseMatcher | None
 ) -> bool:
-    """Whether a topic is a heading, not a thing: "Fairs: a list", "Ulm, 3 May 1990"."""
+    """Whether a topic is a heading, not a thing: "Fairs: a list", "Ulm, 3 May 1990".
+
+    So is one with words that are no name, by which the text calls nothing.
+    """
     is_dated = len(spans) > 1 and spans[1].is_date and (spans[0].begin, spans[0].name) == (0, topic)
     if is_dated and doc[spans[0].end : spans[1].begin].text == ",":
+        return True
+    lines = (line.strip("# \t") for line in doc.text.split("\n"))
+    is_said = any(topic.casefold() in line.casefold() for line in lines if line != topic)
+    is_linked = any(span.name == topic != doc[span.begin : span.end].text for span in spans)
+    is_plain = sum(map(_is_plain, topic.split())) > (topic.split()[0] not in ("A", "An"))
+    if topic and not is_said and not is_linked and is_plain:
         return True
     noun = (topic.split(": ")[0].split() or [""])[-1]
     is_kind = type_of_noun(noun) or (matcher and matcher.classes_of_noun(noun))
     is_noun = noun.islower() or noun == topic.split(": ")[0]
     return is_noun and bool(is_kind) and noun.endswith("s") and not noun.endswith("ss")
+
+
+def _is_plain(word: str) -> bool:
+    """Whether a word is no part of a name, as in "A short history of the harbour"."""
+    return word.isalpha() and word.islower() and len(word) > 3 and word not in _LOWER_CASE
 
 
 def _is_other_name(doc: Doc, mention_span: MentionSpan) -> bool:
@@ -391,6 +411,7 @@ def _pronouns(
     pronouns = (t for t in doc if t.lower_ in _GENDER and t.dep_ in places)
     genders = (_GENDER[t.lower_] for t in pronouns if _companion(t, named) in ("", topic.name))
     gender = next(genders, "") if is_person else "it"
+    is_vessel = not is_person and _is_vessel(doc, named, topic)
     subjects: dict[int, str] = {}
     last = topic.name
     for token in doc:
@@ -399,12 +420,14 @@ def _pronouns(
         is_numbered = token.dep_ in SUBJECTS and any(t.text.isdigit() for t in token.rights)
         is_other = name and token.i in roots and token.dep_ in SUBJECTS
         is_other = is_other and token.head.dep_ != "relcl"  # "where Ada Brook was his tutor"
-        if name == topic.name or (is_other and (clusters[name].type == "person") == is_person):
+        is_same = bool(name) and (clusters[name].type == "person") == is_person
+        if name == topic.name or (is_other and (is_same or is_vessel)):
             last = name
         elif not name and not is_person and (is_introduced(token) or is_numbered):
             last = ""
         elif token.dep_ in places and word in _GENDER.keys() | _NEUTER:
             fits = _GENDER.get(word) == gender if is_person else word in _NEUTER
+            fits = fits or (is_vessel and _GENDER.get(word) == "she")
             is_topic = last == topic.name and _companion(token, named) in ("", topic.name)
             name = topic.name if fits and is_topic else ""
         elif token.dep_ in _OBJECTS and word == _OBJECT_FORMS.get(gender):
@@ -417,6 +440,15 @@ def _pronouns(
             subjects[token.i] = name
         if name == topic.name and token.i not in named:
             yield token.i
+
+
+def _is_vessel(doc: Doc, named: Mapping[int, str], topic: CoreferenceCluster) -> bool:
+    """Whether the topic is a ship, by its name or by what the text says that it is."""
+    said = {*topic.nouns, *topic.name.split()}
+    for token in doc:
+        if token.dep_ in SUBJECTS and named.get(token.i) == topic.name:
+            said |= {c.lower_ for c in token.head.children if c.dep_ == "attr"}
+    return not _VESSELS.isdisjoint(said)
 
 
 def _companion(token: Token, named: Mapping[int, str]) -> str:

@@ -93,6 +93,7 @@ def _stated(doc: Doc) -> Iterator[tuple[Token, Period]]:
 def _anchor(preposition: Token) -> Token | None:
     """The verb or apposition that a preposition depends on, directly or over its arguments."""
     token = preposition.head
+    token = token.head.head if token.lower_ == "effect" else token  # "with effect from 1 May"
     while token.pos_ not in _VERBS and token.dep_ != "appos":
         is_near = token.dep_ != "prep" or token.lower_ in _NEAR
         if token.dep_ == "conj" and (token.head.dep_ == "dobj" or token.head.pos_ in _VERBS):

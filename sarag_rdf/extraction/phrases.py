@@ -9,6 +9,7 @@ one that says it directly. If several remain, the relation has none.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,10 +19,11 @@ from typing import Literal
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.types import VALUE_TYPES, EntityType, Value
 from sarag_rdf.extraction.names import ENGLISH, KNOWN, english, nearest_type, type_of_noun
-from sarag_rdf.extraction.text_values import UNIT_IRIS
-from sarag_rdf.extraction.typed_statements import RangeKind, literal, range_kind
+from sarag_rdf.extraction.typed_statements import UNIT_OF_LABEL, RangeKind, literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.graph.ontology.schema_reader import COMMON, common_property
+
+log = logging.getLogger(__name__)
 
 WILDCARD = "*"
 """In a phrase of an ontology: one to three words of the text."""
@@ -102,6 +104,7 @@ _RELATIONAL = frozenset("part member on leader figur charact role".split())
 """Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
 _GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
 """Words of phrases that say so little that the subject must fit the domain: "is a * in"."""
+_AWARDED = frozenset({"award", "grant", "present", "give"})
 _GIVING = frozenset({"be", "give", "go", "present", "to"})
 """Words of phrases that both arguments must fit well: paintings are given to museums, too."""
 _IRREGULAR: dict[str, str] = {
@@ -111,8 +114,6 @@ _IRREGULAR: dict[str, str] = {
 }
 """Forms of irregular verbs -> the verb."""
 _PREPOSITIONS = english("phrases", "prepositions")
-_UNIT_OF_LABEL = re.compile(rf" (?:in |\()({'|'.join(map(re.escape, UNIT_IRIS))})\)?$")
-"""The unit at the end of a label: "length in km"."""
 _EVENT = re.compile(r"(?:(?:date|day|year)(?: of)? )?([a-z]+)(?: (?:date|day|year|in|on))?")
 """The event in the label of a date: "opening date", "year of construction", "opened on"."""
 
@@ -150,6 +151,11 @@ _EVENTS = [frozenset(map(stem, verbs)) for verbs in ENGLISH["phrases"]["events"]
 _SAME_EVENT = {verb: group for group in _EVENTS for verb in group}
 """Stem of a verb -> those of all verbs for the same event."""
 _SAME_EVENT["make"] = frozenset(map(stem, english("phrases", "making")))
+_APPOINTED = frozenset(map(stem, english("phrases", "appointing")))
+_BELONGING = frozenset({"of", "at", "for", "to"})
+"""Words between an office and whose it is."""
+_THESES = (["thesis", "of"], ["dissertation", "of"])
+_SUPERVISED = frozenset({"supervis", "advis", "direct", "examin"})
 _MEASURES = {"weight": "weigh", "mass": "weigh"}
 """Nouns for a quantity -> the verb whose object it is: "weighs 3 kg"."""
 
@@ -177,12 +183,12 @@ def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
         root = word.stem if word.stem in (WILDCARD, NAME) else stem(word.stem)
         if root in ("have", "be") and stem(following) == "be":
             continue
-        if root == "have" and _is_participle(following):
+        if root == "have" and is_participle(following):
             continue
-        if root == "be" and not _is_participle(following):
+        if root == "be" and not is_participle(following):
             root = COPULA
         result.append(Word(root, word.is_optional))
-    if result and _is_participle(plain[0].stem) and result[-1].stem == "by":
+    if result and is_participle(plain[0].stem) and result[-1].stem == "by":
         result.insert(0, Word("be"))
     return _without_areas(result)
 
@@ -213,7 +219,8 @@ def is_function_word(word: str) -> bool:
 _AREA_STEMS = frozenset(stem(word) for word in _AREAS)
 
 
-def _is_participle(word: str) -> bool:
+def is_participle(word: str) -> bool:
+    """Whether a word looks like the past tense or the participle of a verb."""
     if word in _NOT_PARTICIPLES:
         return False
     verb = _IRREGULAR.get(word)
@@ -226,9 +233,17 @@ class PhraseMatcher:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
+        self._ambiguous: set[tuple[str, ...]] = set()
+        """Words and properties between which a warning did not choose."""
         self._patterns: dict[tuple[str, str], list[_Pattern]] = {}
         """The patterns of all properties by their first and last word."""
-        for property_ in schema.properties.values():
+        self._labelled: dict[str, list[OntologyProperty]] = {}
+        """Label of properties, in lower case and without a unit -> the properties."""
+        for known in schema.properties.values():
+            property_ = self._with_bare_names(known)
+            for label in {property_.label, *property_.alternatives}:
+                bare = UNIT_OF_LABEL.sub("", label).casefold()
+                self._labelled.setdefault(bare, []).append(property_)
             for pattern in set(self._patterns_with_packaged(property_)):
                 self._patterns.setdefault((pattern.words[0], pattern.words[-1]), []).append(pattern)
         self._class_labels: dict[str, dict[str, str]] = {}
@@ -238,6 +253,21 @@ class PhraseMatcher:
                 same = self._class_labels.setdefault(label.casefold(), {})
                 same.setdefault(namespace(class_.iri), class_.iri)
         self._entity_types: dict[str, frozenset[EntityType]] = {}
+
+    def _with_bare_names(self, property_: OntologyProperty) -> OntologyProperty:
+        """With labels without the kind of its subjects: a "permit holder" is its holder."""
+        domains = filter(None, map(self.schema.classes.get, property_.domains))
+        kinds = {n.casefold() for class_ in domains for n in (class_.label, *class_.alternatives)}
+        names = (name.partition(" ") for name in (property_.label, *property_.alternatives))
+        bare = (noun for kind, _, noun in names if kind.casefold() in kinds)
+        nouns = (noun for noun in bare if noun and noun.split()[0] not in _PREPOSITIONS)
+        return replace(property_, alternatives=(*property_.alternatives, *nouns))
+
+    def labelled(self, label: str) -> Sequence[OntologyProperty]:
+        """The properties with a label; packaged ones only if there is no other."""
+        known = self._labelled.get(label.casefold(), [])
+        own = [property_ for property_ in known if not property_.iri.startswith(COMMON)]
+        return own or known
 
     def _patterns_with_packaged(self, property_: OntologyProperty) -> Iterator[_Pattern]:
         """Its patterns, and those of its packaged namesake, but for other events than its own."""
@@ -259,6 +289,12 @@ class PhraseMatcher:
         self, words: Sequence[Word], subject: Argument, object_: Argument
     ) -> PhraseMatch | None:
         """The property that the words state, or None if none fits or several do."""
+        matches = (self._match(said, subject, object_) for said in _readings_of(words))
+        return next(filter(None, matches), None)
+
+    def _match(
+        self, words: Sequence[Word], subject: Argument, object_: Argument
+    ) -> PhraseMatch | None:
         required = [word.stem for word in words if not word.is_optional]
         if not required:
             return None
@@ -268,12 +304,13 @@ class PhraseMatcher:
             for last in (required[-1], WILDCARD)
             for pattern in self._patterns.get((first, last), ())
         ]
-        matches = [
-            match
+        matched = [
+            (pattern, match)
             for pattern in patterns
             if _matches(pattern.words, words)
             if (match := self._checked(pattern, subject, object_))
         ]
+        matches = [match for _, match in matched]
         best = max(((m.specificity, m.fit) for m in matches), default=None)
         if best is None:
             return None
@@ -285,10 +322,19 @@ class PhraseMatcher:
         if len(candidates) > 1:
             above = {parent for iri, _ in candidates for parent in self.schema.superproperties(iri)}
             candidates = {key: m for key, m in candidates.items() if key[0] not in above}
+            named = {key: m for key, m in candidates.items() if _is_named(m, required)}
+            candidates = named or candidates
         direct = min(candidates.values(), key=lambda match: match.is_inverse, default=None)
-        if direct is None or not all(_readings(m) & _readings(direct) for m in candidates.values()):
-            return None
-        return direct
+        if direct and all(_readings(m) & _readings(direct) for m in candidates.values()):
+            return direct
+        stated = {p.meaning.iri for p, _ in matched if not p.is_packaged}
+        own = sorted(stated.intersection(iri for iri, _ in candidates))
+        said = " ".join(required)
+        if len(own) > 1 and (said, *own) not in self._ambiguous:
+            self._ambiguous.add((said, *own))
+            named_by = " and ".join(f"<{iri}>" for iri in own)
+            log.warning("the words '%s' may state %s: neither is stated", said, named_by)
+        return None
 
     def _checked(
         self, pattern: _Pattern, subject: Argument, object_: Argument
@@ -319,6 +365,9 @@ class PhraseMatcher:
             ends = (subject, domain_fit), (object_, range_fit)
             agent = _agent(pattern, subject, object_)
             misfits = [end for end, fit in ends if fit == 0]
+            is_half = not (property_.domains and property_.ranges) and _is_verb(pattern)
+            if is_half and min(domain_fit, range_fit) < 2:
+                return None
             is_known = any(end.is_certain or (end is agent and " " in end.text) for end in misfits)
             return None if is_known or len(misfits) > 1 else match
         if max(domain_fit, range_fit) < 2:
@@ -434,6 +483,25 @@ class PhraseMatcher:
         return next((c for c in inner if c and "organization" in self.entity_types(c[0])), ())
 
 
+def _readings_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
+    """The words, and simpler ones that follow from them.
+
+    "Is head of" follows from "became head of" and "was appointed head of", and "supervised" from
+    "supervised the thesis of".
+    """
+    yield words
+    required = [n for n, word in enumerate(words) if not word.is_optional]
+    stems = [words[n].stem for n in required]
+    begin = 1 if stems[:1] == ["become"] else 2 if stems[:1] == ["be"] else 0
+    if begin == 2 and (len(stems) < 2 or stems[1] not in _APPOINTED):
+        begin = 0
+    begin += begin > 0 and stems[begin : begin + 1] == ["as"]
+    if begin and stems[-1] in _BELONGING and stems[begin] not in _PREPOSITIONS:
+        yield (Word(COPULA), *words[required[begin - 1] + 1 :])
+    if len(stems) == 3 and stems[0] in _SUPERVISED and stems[1:] in _THESES:
+        yield (words[required[0]],)
+
+
 def _readings(match: PhraseMatch) -> set[tuple[str, bool]]:
     """The properties that say the same as a match, each with whether it is read inversely."""
     known, is_inverse = match.property, match.is_inverse
@@ -455,17 +523,23 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
             for said in _value_phrases(label, range_kind(property_)):
                 yield _Pattern(said, property_, False, True)
         verbatim = _Pattern(words, property_, False, True, is_verbatim=True)
+        if words[0] == "be" and words[1:] and words[-1] in _AWARDED:  # and "awarded to"
+            yield replace(verbatim, words=(*words, "to"), is_inverse=True)
         if len(words) > 1 and (words[0] == "be" or words[-1] in _PREPOSITIONS):
             yield verbatim
             yield from _voices(replace(verbatim, words=stems_of(f"is {label}")))
             if len(words) == 2 and words[0] != "be":  # "studied mathematics at"
                 yield _Pattern((words[0], WILDCARD, words[1]), property_, False, True)
             continue
-        if property_.domains and property_.ranges and _may_be_verb(label):
+        is_relation = bool(property_.domains or property_.ranges) and not property_.is_literal
+        if is_relation and _may_be_verb(label):
             yield from _voices(verbatim)
+        elif is_relation:
+            for verb in _verbs_of(label):
+                yield from _voices(replace(verbatim, words=verb, is_inverse=len(words) == 1))
         noun = words[1:] if words[0] == "have" else words
-        yield _Pattern(("have", *noun), property_, False, True)
-        yield _Pattern((COPULA, *noun, "of"), property_, True, True)
+        yield replace(verbatim, words=("have", *noun))
+        yield replace(verbatim, words=(COPULA, *noun, "of"), is_inverse=True)
 
 
 def _value_phrases(label: str, kind: RangeKind) -> Iterator[tuple[str, ...]]:
@@ -473,7 +547,7 @@ def _value_phrases(label: str, kind: RangeKind) -> Iterator[tuple[str, ...]]:
 
     "Number of rooms" is also "has rooms", "depth" is "has a depth of", and "long" is "is long".
     """
-    bare = _UNIT_OF_LABEL.sub("", label).casefold()
+    bare = UNIT_OF_LABEL.sub("", label).casefold()
     if kind == "number":
         noun = stems_of(bare.removeprefix("number of "))
         yield from ((_MEASURES[bare],),) if bare in _MEASURES else ()
@@ -486,11 +560,20 @@ def _value_phrases(label: str, kind: RangeKind) -> Iterator[tuple[str, ...]]:
             yield stems_of("dates from")
 
 
+def _verbs_of(label: str) -> Iterator[tuple[str, ...]]:
+    """The verb in a label that is no verb: "maker" as "makes", "received prize" as "received"."""
+    first, *others = label.casefold().split()
+    if len(others) == 1 and is_participle(first):
+        yield (stem(first),)
+    elif not others and first.endswith(("er", "or")) and len(first) > 5:
+        yield (stem(first[:-2] + "ed"),)
+
+
 def _may_be_verb(label: str) -> bool:
     """Whether a label is a verb, or may be one: "wrote", "leads", which "awards" looks like."""
     word = label.casefold()
     is_plural = word.endswith("s") and stem(word) == stem(word[:-1])
-    return word.isalpha() and word != "has" and (is_plural or _is_participle(word))
+    return word.isalpha() and word != "has" and (is_plural or is_participle(word))
 
 
 def stems_of(phrase: str) -> tuple[str, ...]:
@@ -515,7 +598,20 @@ def _voices(pattern: _Pattern) -> Iterator[_Pattern]:
         return
     root = active.words[0].removesuffix("e")
     for noun in (f"{root}er", f"{root}or") if pattern.is_label else ():
-        yield replace(active, words=(COPULA, noun, "of"), is_verbatim=False)
+        yield replace(active, words=(COPULA, noun, "of"))
+        yield replace(active, words=("have", noun), is_inverse=not active.is_inverse)
+
+
+def _is_verb(pattern: _Pattern) -> bool:
+    """Whether the words are a verb alone, or its passive."""
+    return len(pattern.words) == 1 or (pattern.words[0], pattern.words[-1]) == ("be", "by")
+
+
+def _is_named(match: PhraseMatch, words: Sequence[str]) -> bool:
+    """Whether the label for a value has the word of a phrase, as "weight" has that of "weighs"."""
+    said = tuple(word for word in words if word not in _GENERAL | {"be", "have"})
+    roots = stems_of(match.property.label) if match.value and said else ()
+    return any(root.startswith(said) for root in roots)
 
 
 def _agent(pattern: _Pattern, subject: Argument, object_: Argument) -> Argument | None:
@@ -547,7 +643,7 @@ def _matches(pattern: Sequence[str], words: Sequence[Word]) -> bool:
 def _literal(argument: Argument, property_: OntologyProperty) -> Value | None:
     """The literal for an argument, if the property admits it; a text if the property lists it.
 
-    Without a list of examples it is any text but an adjective. A label may say the unit.
+    Without a list of examples it is any text but an adjective.
     """
     if argument.value is None:
         listed = {example.casefold() for example in property_.examples}
@@ -555,8 +651,5 @@ def _literal(argument: Argument, property_: OntologyProperty) -> Value | None:
         if argument.kind == "class" or not (is_open or argument.text.casefold() in listed):
             return None
     elif range_kind(property_) == "string":
-        return None
-    named = _UNIT_OF_LABEL.search(property_.label)
-    if named and argument.value and argument.value.unit not in ("", UNIT_IRIS[named[1]]):
         return None
     return literal(property_, argument.text, argument.value)

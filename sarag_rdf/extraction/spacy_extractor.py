@@ -18,6 +18,7 @@ from itertools import chain, pairwise, tee
 from typing import TYPE_CHECKING
 
 from sarag_rdf.base.errors import MissingDependencyError
+from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, Options, option
 from sarag_rdf.base.ports import Services
 from sarag_rdf.base.types import (
@@ -47,7 +48,8 @@ from sarag_rdf.extraction.phrases import (
     Word,
     normalize_words,
 )
-from sarag_rdf.extraction.prose import FINITE, prose_of, set_source_text, source_text
+from sarag_rdf.extraction.prose import FINITE, prose_of, set_source_text, source_text, whole_text
+from sarag_rdf.extraction.tables import CellReader, find_cells
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
@@ -67,7 +69,7 @@ _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
 _STOPS = frozenset(".!?")
 _ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
-RULES = "18"
+RULES = "19"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -250,7 +252,17 @@ def parse_document(
             else replace(m, type=finder.types[m.name], classes=finder.classes.get(m.name, ()))
             for m in mentions
         )
-    extraction = Extraction(mentions, relations_of(clauses, statements))
+        reader = CellReader(
+            matcher,
+            {s.key: s.name for s in coreference.mention_spans} | {normalize_name(topic): topic},
+            finder.argument,
+            "" if coreference.is_heading else coreference.topic,
+        )
+        stated = tuple(reader.relations(find_cells(whole_text(doc), doc.text, matcher)))
+        mentions += tuple(reader.mentions.values())
+    else:
+        stated = ()
+    extraction = Extraction(mentions, (*relations_of(clauses, statements), *stated))
     return ParsedDocument(doc, topic or coreference.topic, coreference, extraction)
 
 
@@ -443,12 +455,13 @@ class StatementFinder:
                     continue
                 words = (Word(COPULA), *words)
             if object_.kind == "name":
-                object_ = self._argument(object_.text)
-            if match := self._matcher.match(words, self._argument(clause.subject), object_):
+                object_ = self.argument(object_.text)
+            if match := self._matcher.match(words, self.argument(clause.subject), object_):
                 statements.append(Statement(clause, object_, match))
         return statements
 
-    def _argument(self, name: str) -> Argument:
+    def argument(self, name: str) -> Argument:
+        """What is known of a name, or the date that it is."""
         cluster = self._clusters.get(name)
         if cluster is not None and cluster.is_date:
             return Argument(name, "value", value=parse_value(name, "date"))
@@ -524,7 +537,7 @@ class StatementFinder:
 
     def _agrees(self, statement: Statement) -> bool:
         """Whether the corrected types fit the domain and the range."""
-        return all(self._fits(self._argument(name), admitted) for name, admitted in statement.names)
+        return all(self._fits(self.argument(name), admitted) for name, admitted in statement.names)
 
     def _fits(self, argument: Argument, admitted: Sequence[str]) -> bool:
         if argument.classes or not admitted:

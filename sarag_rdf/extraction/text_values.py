@@ -12,6 +12,7 @@ from calendar import monthrange
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import reduce
 from itertools import chain
 from typing import Literal, get_args
@@ -48,6 +49,20 @@ SYMBOLS: dict[str, str] = _CURRENCIES["symbols"]
 CODES: list[str] = _CURRENCIES["codes"].split()
 CURRENCY_WORDS: dict[str, str] = _CURRENCIES["words"]
 """Symbols and names of currencies -> their codes, which are those of ISO 4217."""
+
+
+def measure(value: str, unit: str) -> str:
+    """A number with a unit, which is that of an IRI.
+
+    >>> units = "http://qudt.org/vocab/unit/"
+    >>> [measure("3", f"{units}{name}") for name in ("CentiM", "YR", "PERCENT")]
+    ['3 cm', '3 years', '3%']
+    """
+    names = (name for name, iri in UNIT_IRIS.items() if iri == unit)
+    name = next(names, unit.rpartition("/")[2])
+    several = f"{name}s"
+    name = several if value != "1" and UNIT_IRIS.get(several) == unit else name
+    return f"{value}%" if name == "%" else f"{value} {name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,6 +291,14 @@ def _number_value(text: str, digits: str, scale: str | None, unit: str) -> Value
     if "." not in digits or (scale and number == number.to_integral_value()):
         return Value(text, str(int(number)), XSD + "integer", unit)
     return Value(text, _lexical_decimal(number), XSD + "decimal", unit)
+
+
+def number_literal(number: Fraction) -> dict[str, str]:
+    """The lexical form and datatype of a number, with at most nine digits after the point."""
+    if number.denominator == 1:
+        return {"lexical": str(number), "datatype": XSD + "integer"}
+    decimal = round(Decimal(number.numerator) / number.denominator, 9)
+    return {"lexical": _lexical_decimal(decimal), "datatype": XSD + "decimal"}
 
 
 def _lexical_decimal(number: Decimal) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
 from typing import Final, Literal
 
+from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.types import Value
 from sarag_rdf.base.vocab import RDFS, XSD
-from sarag_rdf.extraction.text_values import WKT, parse_value
+from sarag_rdf.extraction.names import ENGLISH
+from sarag_rdf.extraction.text_values import UNIT, UNIT_IRIS, WKT, number_literal, parse_value
 from sarag_rdf.graph.ontology.schema import (
     OntologyProperty,
     label_datatype,
@@ -37,6 +42,18 @@ _DATATYPES: Final[Mapping[RangeKind, frozenset[str]]] = {
     "coordinates": frozenset({WKT}),
 }
 """Kind of range -> its datatypes."""
+_UNIT_NAMES = "|".join(map(re.escape, sorted(UNIT_IRIS, key=len, reverse=True)))
+UNIT_OF_LABEL = re.compile(rf" (?:in |\()({_UNIT_NAMES})\)?$")
+"""The unit at the end of a label: "length in km"."""
+_UNIT_OF_COMMENT = re.compile(rf"(?:\bin |\()({_UNIT_NAMES})(?=[.,;)]|$)")
+_UNIT_OF_IRI = re.compile(r"(?<=[a-z0-9])_?([A-Z][a-z]*|(?<=_)[a-z]+)$")
+"""The last word of a local name: "lengthKm", "length_km"."""
+_FACTORS: Final[Mapping[str, tuple[str, Fraction]]] = {
+    UNIT + unit: (quantity, Fraction(factor))
+    for quantity, factors in ENGLISH["factors"].items()
+    for unit, factor in factors.items()
+}
+"""Unit -> its quantity, and how many of the first unit of that quantity it is."""
 _UNSUPPORTED: Final = _datatypes("boolean time gDay gMonth base64Binary hexBinary QName NOTATION")
 
 
@@ -65,6 +82,36 @@ def range_kind(property_: OntologyProperty) -> RangeKind:
     return next(kinds, "string")
 
 
+def declared_unit(property_: OntologyProperty) -> str:
+    """The unit of the values of a property, by a label, its comment or its IRI; empty if unknown.
+
+    >>> declared_unit(OntologyProperty("urn:depth", "depth (m)")).rpartition("/")[2]
+    'M'
+    """
+    labels = (property_.label, *property_.alternatives)
+    named = next(filter(None, map(UNIT_OF_LABEL.search, labels)), None)
+    if named := named or _UNIT_OF_COMMENT.search(property_.definition):
+        return UNIT_IRIS[named[1]]
+    last = _UNIT_OF_IRI.search(local_name(property_.iri))
+    names = (last[1], last[1][0].lower() + last[1][1:], last[1].lower()) if last else ()
+    return next((UNIT_IRIS[name] for name in names if name in UNIT_IRIS), "")
+
+
+def in_unit_of(property_: OntologyProperty, value: Value) -> Value | None:
+    """A number in the unit that the property declares.
+
+    None if its label declares another quantity than that of the value.
+    """
+    unit = declared_unit(property_) if value.unit else ""
+    if unit in ("", value.unit):
+        return value
+    own, factor = _FACTORS.get(value.unit, (value.unit, Fraction(1)))
+    quantity, other = _FACTORS.get(unit, (unit, Fraction(1)))
+    if own != quantity:
+        return None if UNIT_OF_LABEL.search(property_.label) else value
+    return replace(value, **number_literal(Fraction(value.lexical) * factor / other), unit=unit)
+
+
 def literal(property_: OntologyProperty, text: str, value: Value | None) -> Value | None:
     """The literal of an object of the text; None for an entity, and where the range excludes it.
 
@@ -85,6 +132,7 @@ def literal(property_: OntologyProperty, text: str, value: Value | None) -> Valu
         return Value(text, text, XSD.string.value)
     if kind == "number":
         value = parse_value(text, "number") or value
+        value = value and in_unit_of(property_, value)
     if value is None or value.datatype not in _DATATYPES[kind]:
         return None
     is_fraction = value.datatype not in _INTEGERS

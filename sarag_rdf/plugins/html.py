@@ -35,6 +35,7 @@ _MAX_INLINE = 4_096
 """Pages of up to this many bytes are parsed in this process: they cannot take long."""
 _LINE_BREAK = "\x1e"
 """Marks a line break while white space is collapsed; a cleaned text cannot contain it."""
+_CELLS = ("td", "th")
 _SEPARATORS = {**dict.fromkeys(_BLOCK_TAGS, _LINE_BREAK), "br": _LINE_BREAK, "td": " ", "th": " "}
 
 
@@ -82,7 +83,8 @@ def _text_pieces(root: Tag) -> Iterator[str]:
         if isinstance(node, Tag):
             if node.name not in _SKIPPED_TAGS:
                 separator = _SEPARATORS.get(node.name, "")
-                yield separator
+                is_next = node.name in _CELLS and node.find_previous_sibling(_CELLS) is not None
+                yield " | " if is_next else separator
                 pending.append(separator)
                 pending.extend(reversed(node.contents))
         elif type(node) in (str, NavigableString):  # not a comment, declaration or ruby text

@@ -25,6 +25,7 @@ from sarag_rdf.base.words import saying
 from sarag_rdf.building.decision_records import Decision
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import counted, emit, write_output
+from sarag_rdf.extraction.text_values import measure
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.ontology.schema import Schema, TermNames
@@ -122,7 +123,7 @@ def made_statements(
             property_,
             schema.properties[property_].label if property_ in schema.properties else property_,
             str(value),
-            labels.get(text_of(value), (text_of(value),))[0],
+            labels.get(text_of(value), (_with_unit(value, rows),))[0],
             max(float(row[6].value) for row in rows),
             *(
                 tuple(sorted({*each}))
@@ -132,6 +133,13 @@ def made_statements(
         for (entity, property_, value), rows in grouped.items()
     ]
     return sorted(made, key=lambda s: (s.confidence, s.name, s.label, s.object))
+
+
+def _with_unit(value: Any, rows: Sequence[Any]) -> str:
+    """A literal with its unit, if all its sentences say the same."""
+    units = {iri(row[4]) if row[4] else "" for row in rows}
+    unit = units.pop() if len(units) == 1 else ""
+    return measure(text_of(value), unit) if unit else text_of(value)
 
 
 def _line(made: MadeStatement) -> str:

@@ -83,7 +83,7 @@ def test_who_made_a_thing_that_another_one_buys_is_not_the_owner(
         ("The Heron Bell was cast in 1780.", "Heron Bell made 1780"),
         ("The Tarn Foundry was founded in 1780.", "Tarn Foundry founded 1780"),
         ("The Heron Bell weighs 58 kg.", "Heron Bell weight 58"),
-        ("The Heron Bell weighs 58 pounds.", ""),
+        ("The Heron Bell weighs 50 pounds.", "Heron Bell weight 22.6796185"),
     ],
 )
 def test_making_founding_and_weighing(extractor: SpacyExtractor, text: str, expected: str) -> None:

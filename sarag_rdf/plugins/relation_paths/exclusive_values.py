@@ -10,7 +10,7 @@ from itertools import chain, permutations, product
 from sarag_rdf.base.iris import statement_iri
 from sarag_rdf.base.types import Query, RelationPath
 from sarag_rdf.base.vocab import text_of
-from sarag_rdf.graph.constraints import Constraints
+from sarag_rdf.plugins.constraints import Constraints
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.valid_time import (

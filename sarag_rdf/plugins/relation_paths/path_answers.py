@@ -11,7 +11,6 @@ from math import prod
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
-from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.types import (
     Document,
     Evidence,
@@ -24,7 +23,7 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.base.vocab import text_of
 from sarag_rdf.base.words import saying
-from sarag_rdf.extraction.text_values import UNIT_IRIS
+from sarag_rdf.extraction.text_values import measure
 from sarag_rdf.graph.valid_time import stated_times, timed
 from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.exclusive_values import exclusive_count, most_precise
@@ -235,18 +234,4 @@ def with_units(view: GraphView, found: Found) -> Found:
 def with_unit(value: str, units: Mapping[str, set[str]]) -> str:
     """A date or number with the unit in which it is stated, if that is one."""
     own = units.get(value, set()) - {""}
-    return _measure(value, own.pop()) if len(own) == 1 else value
-
-
-def _measure(value: str, unit: str) -> str:
-    """A number with a unit, which is that of an IRI.
-
-    >>> units = "http://qudt.org/vocab/unit/"
-    >>> [_measure("3", f"{units}{name}") for name in ("CentiM", "YR", "PERCENT")]
-    ['3 cm', '3 years', '3%']
-    """
-    names = (name for name, iri in UNIT_IRIS.items() if iri == unit)
-    name = next(names, local_name(unit))
-    several = f"{name}s"
-    name = several if value != "1" and UNIT_IRIS.get(several) == unit else name
-    return f"{value}%" if name == "%" else f"{value} {name}"
+    return measure(value, own.pop()) if len(own) == 1 else value
