@@ -451,13 +451,12 @@ def _surnames(doc: Doc) -> frozenset[str]:
 def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
     """An entity of the pipeline, split where it has several names.
 
-    Commas, ends of lines and prepositions divide names, "and" those of people and places, and a
+    Commas and prepositions divide names, "and" those of people and places, and a
     noun ends a name before a surname: "First World War | Langevin".
     """
     label, begin = ent.label_, ent.start
     for token in ent[1:-1] if label not in _WORKS else ():
         is_comma = token.text == "," and token.nbor().text not in _SUFFIXES
-        is_comma = is_comma or _is_end_of_line(token)
         is_one = TYPES[label] in ("person", "geopolitical")
         is_joint = token.text in _JOINTS or (is_one and token.text in ("and", "&", "in"))
         if is_comma or is_joint:
@@ -471,19 +470,6 @@ def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
             yield ent.doc[begin:last]
             begin = last
     yield ent.doc[begin : ent.end]
-
-
-def _is_end_of_line(token: Token) -> bool:
-    """Whether a line ends here that has room for the next word, so that the text was not wrapped.
-
-    The longest line of a text with paragraphs is as long as lines may be.
-    """
-    text = token.doc.text
-    if "\n" not in token.text or "\n\n" not in text or token.i + 1 == len(token.doc):
-        return False
-    width = max(map(len, text.split("\n")))
-    line = text[: token.idx].rpartition("\n")[2]
-    return len(line) + 1 + len(token.nbor()) < width
 
 
 def _extended(span: Span) -> Span:

@@ -216,8 +216,12 @@ def sentences_with_name(forms: Iterable[str], sentences: Sequence[str]) -> list[
 
 
 def build_descriptions(name: str, sentences: Iterable[str]) -> tuple[str, ...]:
-    """One description from the first `MAX_SENTENCES` sentences, or none without sentences."""
-    body = " ".join(islice(sentences, MAX_SENTENCES))
+    """One description from the first `MAX_SENTENCES` sentences, or none without sentences.
+
+    Items of lists and headings get a full stop before another sentence.
+    """
+    *others, last = [*islice(sentences, MAX_SENTENCES)] or [""]
+    body = " ".join([*(re.sub(r"([\w)\]*`])$", r"\1.", text) for text in others), last])
     return (f"{name}: {body}",) if body else ()
 
 

@@ -47,7 +47,14 @@ from sarag_rdf.extraction.phrases import (
     Word,
     normalize_words,
 )
-from sarag_rdf.extraction.prose import FINITE, prose_of, set_source_text, source_text
+from sarag_rdf.extraction.prose import (
+    FINITE,
+    block_ends,
+    prose_of,
+    set_source_text,
+    source_text,
+    whole_text,
+)
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
@@ -67,7 +74,7 @@ _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
 _STOPS = frozenset(".!?")
 _ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
-RULES = "18"
+RULES = "19"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -151,12 +158,17 @@ class SpacyExtractor:
     def parsed(self, documents: Iterable[Document]) -> Iterator[ParsedDocument]:
         """The same with the parse of each document, for extractors that find more in it."""
         ahead, documents = tee(documents)
-        texts = (prose_of(document.text) for document in ahead)
+        texts = (self._with_source_text(document.text) for document in ahead)
         docs = self.pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
-            set_source_text(doc, document.text)
             is_headline = self._is_headline(document.title, doc.text)
             yield parse_document(doc, document.title, self._matcher, is_headline=is_headline)
+
+    def _with_source_text(self, text: str) -> Doc:
+        """The words of the prose of a text, which is recorded with them."""
+        doc = self.pipeline.make_doc(prose_of(text))
+        set_source_text(doc, text)
+        return doc
 
     def _is_headline(self, title: str, text: str) -> bool:
         """Whether a title is no name: a sentence, or dated, with words that are not in the text.
@@ -206,14 +218,19 @@ def load_pipeline(model: str | None = None) -> Language:
 
 
 def _prepare(doc: Doc) -> Doc:
-    """Two years in brackets as three tokens ("(1627\u20131690)"); lines begin sentences."""
+    """Two years in brackets as three tokens ("(1627\u20131690)"); what ends a block, a sentence."""
     with doc.retokenize() as retokenizer:
         for before, token in pairwise(doc):
             if before.text == "(" and (years := _YEARS.fullmatch(token.text)):
                 retokenizer.split(token, [*years.groups()], [(token, 0)] * 3)
+    ends = block_ends(whole_text(doc)) if "\n" in doc.text else set()
     for before, space in pairwise(doc[:-1]):
-        if before.text in _STOPS and "\n" in space.text:
-            doc[space.i + 1].is_sent_start = True
+        if "\n" in space.text:
+            offsets = range(space.idx, space.idx + len(space))
+            if before.text in _STOPS or not ends.isdisjoint(offsets):
+                doc[space.i + 1].is_sent_start = True
+                for token in doc[space.i + 2 : space.i + 3]:
+                    token.is_sent_start = False  # else the parser ends a sentence after one word
     return doc
 
 
