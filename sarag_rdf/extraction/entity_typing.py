@@ -71,6 +71,9 @@ _INITIALS = re.compile(
 )
 """Names of persons: with initials ("Otis P. Bird"), and of rulers ("Anselm II of Tarn")."""
 
+_NUMBERED = re.compile(r"\d{2}")
+"""Part of the name of a thing, and never of a person: "EM 712"."""
+
 
 @dataclass(frozen=True, slots=True)
 class TypeEvidence:
@@ -89,6 +92,8 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     """
     if all(word in _DEMONYMS for word in re.split(r"[-\s/]+", span.text)):
         return TypeEvidence("adjective", STATED)
+    if label_type == "person" and _NUMBERED.search(span.text):
+        label_type = "misc"
     words = type_of_words(span.text)
     if words == "person" and _has_article(span):
         words = None

@@ -37,8 +37,11 @@ from sarag_rdf.extraction.name_patterns import (
     NOBLE_TITLE,
     ROMAN,
     RULERS,
+    binomials,
     matches,
     namesakes,
+    numbered,
+    of_fields,
     quoted,
     titled_subjects,
     with_titles_of_nobility,
@@ -71,8 +74,8 @@ _JOINED = english_pattern("mentions", "joined")
 _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
 _TITLE, _DATED, _RUN, _QUOTE, _TITLED = "TITLE", "DATED", "RUN", "QUOTE", "TITLED"
-_PART, _CELL = "PART", "CELL"
-"""Labels of a word that names something only beside a name, and of a name in a table."""
+_PART, _CELL, _SPECIES = "PART", "CELL", "SPECIES"
+"""Labels of a word that names something only beside a name, of a name in a table, of a species."""
 _EXACT = frozenset({_TITLE, _DATED, _QUOTE})
 _RANKS = english("mentions", "ranks")
 _NOT_A_NAME = english("mentions", "not_names")
@@ -153,6 +156,9 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     named += [(span, _DATED) for span in _dates(doc)]
     named += [(span, _RUN) for span in introductions(doc, title)]
     named += [(span, "WORK_OF_ART") for span in titled_subjects(doc)]
+    named += [(span, "ORG") for span in of_fields(doc)]
+    named += [(span, "PRODUCT") for span in numbered(doc)]
+    named += [(span, _SPECIES if sure else "PRODUCT") for span, sure in binomials(doc)]
     in_tables = [*tables(doc)]
     tabular = {token.i for table in in_tables for token in table}
     labels = {
@@ -207,6 +213,8 @@ def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidenc
         return TypeEvidence("misc", PLACED, "quoted title")
     if label == _TITLED:
         return TypeEvidence("person", STATED)
+    if label == _SPECIES:
+        return TypeEvidence("misc", STATED, "species")
     type_ = TYPES.get(ner_label, "misc")
     is_technical = has_other_text(span.doc)
     evidence = type_evidence(span, type_, is_technical=is_technical)
@@ -298,7 +306,7 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
     inner: list[tuple[Span, str]] = []
     for span, label in pieces:
         span = _with_number(span, label)
-        while joined and label not in (_TITLE, _DATED, _CELL):
+        while joined and label not in (_TITLE, _DATED, _CELL, _SPECIES):
             left, left_label = joined[-1]
             merged_span = span.doc[left.start : span.end]
             between = span.doc[left.end : span.start].text
@@ -323,7 +331,7 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
                 break
             joined.pop()
         joined.append((span, label))
-    offices = [span for span, label in joined if label not in (_TITLE, *_WORKS)]
+    offices = [span for span, label in joined if label not in (_TITLE, _SPECIES, *_WORKS)]
     inner += [(place, "GPE") for span in offices if (place := _place_of_ruler(span))]
     merged = [
         (_without_rank(span, label), label)
@@ -538,6 +546,10 @@ def _whole_words(span: Span) -> Span:
     doc, begin, end = span.doc, span.start, span.end
     while begin > 1 and doc[begin - 1].text == "-" and not doc[begin - 2].whitespace_:
         begin -= 2
+    for slash in (begin - 1, begin - 2):  # "R/V Heron"
+        kind = doc[max(slash - 1, 0) : slash + 2]
+        is_kind = re.fullmatch(r"[A-Z]/[A-Z]", kind.text) and kind.end < span.end
+        begin = kind.start if is_kind else begin
     while end < len(doc) and doc[end - 1].text[-1] == "-" and doc[end].text[:1].isupper():
         end += 1  # a line that was broken: "Solms- Braunfels"
         while end < len(doc) and doc[end].ent_iob_ == "I":
