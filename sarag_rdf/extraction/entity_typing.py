@@ -175,7 +175,10 @@ def type_of_words(name: str) -> EntityType | None:
 
 def _stated_noun(span: Span) -> str:
     """The noun that says what has the name, or empty."""
-    nouns = _noun_before(span), _noun_of(span), _apposed(span), _predicate(span), _called(span)
+    nouns = (
+        _noun_before(span), _noun_of(span), _entry(span), _apposed(span), _predicate(span),
+        _called(span),
+    )  # fmt: skip
     return next(filter(None, nouns), "")
 
 
@@ -194,6 +197,14 @@ def _noun_before(span: Span) -> str:
     is_star = noun.text in ("star", "stars") and root.ent_type_ == "PERSON"
     is_kind_of = is_kind(noun, ("name",)) and not is_clause and not is_star  # "the name X"
     return noun.text if is_kind_of else ""
+
+
+def _entry(span: Span) -> str:
+    """The noun for persons before a colon: "Chief scientist: X"."""
+    colon = token_before(span)
+    noun = colon.nbor(-1) if colon.text == ":" and colon.i else span[0]
+    is_noun = noun.i < span.start and noun.tag_ in ("NN", "NNS", "NNP", "NNPS")
+    return noun.lower_ if is_noun and type_of_noun(noun.text) == "person" else ""
 
 
 def _noun_of(span: Span) -> str:
