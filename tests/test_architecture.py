@@ -133,7 +133,7 @@ BUDGETS: dict[str, int] = {
     "building": 4708,
     "cli": 2931,
     "documents": 830,
-    "extraction": 5032,
+    "extraction": 5316,
     "graph": 7502,
     "kg": 5303,
     "models": 1830,

@@ -11,7 +11,7 @@ from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.entity_typing import NAMED, SUBJECTS, WORDS, is_introduced
+from sarag_rdf.extraction.entity_typing import NAMED, SHIPS, SUBJECTS, WORDS, is_introduced
 from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.names import (
     ENGLISH,
@@ -29,7 +29,6 @@ _RANKS = {word.casefold() for word in english("mentions", "ranks")} - {"mrs", "l
 _OTHER_NAMES = {
     normalize_name(name): tuple(names.split(", ")) for name, names in ENGLISH["other_names"].items()
 }
-_SHIPS = english("mentions", "ships")
 _GENDER = {"he": "he", "his": "he", "she": "she", "her": "she"}
 _NEUTER = frozenset({"it", "its", "they", "their"})
 
@@ -131,8 +130,8 @@ def resolve_coreference(
         if types.get(key := normalize_name(part), "geopolitical") != "geopolitical":
             links.link(key, topic_key)
 
-    named = *(s.name for s in reversed(mention_spans)), *titled, topic
-    names = {normalize_name(name): name for name in named}
+    names = {s.key: s.name for s in reversed(mention_spans)}
+    names |= {normalize_name(name): name for name in (*titled, topic)}
     resolved = tuple(replace(s, name=names[links.root(s.key)]) for s in mention_spans)
     if not topic:
         clusters = {s.name: CoreferenceCluster(s.name, s.type, is_date=True) for s in resolved}
@@ -148,6 +147,8 @@ def resolve_coreference(
         votes[root][types[mention_span.key]] += 1
         if mention_span.noun:
             stated.setdefault(root, {})[mention_span.noun] = mention_span.type
+    for key in {links.root(normalize_name(name)) for name in titled} & votes.keys():
+        votes[key]["person"] += WORDS
     dates = {s.key for s in mention_spans if s.is_date}
     clusters = {
         names[key]: CoreferenceCluster(
@@ -346,7 +347,7 @@ def _bare_names(
     long_names: dict[str, set[str]] = {}
     for name in names:
         kind, _, bare = name.partition(" ")
-        is_ship = kind in _SHIPS or re.fullmatch(r"[A-Z]/[A-Z]", kind) is not None
+        is_ship = kind in SHIPS or re.fullmatch(r"[A-Z]/[A-Z]", kind) is not None
         if is_ship or (matcher and matcher.own_classes(kind)):
             long_names.setdefault(normalize_name(bare), set()).add(normalize_name(name))
     for short, [long, *more] in long_names.items():

@@ -39,6 +39,9 @@ _PLACING = english("mentions", "placing")
 _LOCATED = english("mentions", "located")
 _NOT_KINDS = english("mentions", "not_kinds")
 _DEEDS = english("mentions", "deeds")
+SHIPS = english("mentions", "ships")
+_PARTIES = frozenset("owner founder developer designer builder producer successor brewer".split())
+"""Nouns for persons that organizations are called, too."""
 _DEMONYMS = english("mentions", "demonyms")
 _RULERS = english("mentions", "rulers")
 _COMPASS = english("mentions", "compass")
@@ -94,6 +97,9 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("adjective", STATED)
     if label_type == "person" and _NUMBERED.search(span.text):
         label_type = "misc"
+    kind, _, ship = span.text.partition(" ")
+    if ship and ("/" in kind[1:2] or (kind in SHIPS and label_type != "person")):
+        return TypeEvidence("misc", STATED)
     words = type_of_words(span.text)
     if words == "person" and _has_article(span):
         words = None
@@ -204,6 +210,7 @@ def _entry(span: Span) -> str:
     colon = token_before(span)
     noun = colon.nbor(-1) if colon.text == ":" and colon.i else span[0]
     is_noun = noun.i < span.start and noun.tag_ in ("NN", "NNS", "NNP", "NNPS")
+    is_noun = is_noun and noun.lower_.removesuffix("s") not in _NOT_KINDS | _PARTIES
     return noun.lower_ if is_noun and type_of_noun(noun.text) == "person" else ""
 
 

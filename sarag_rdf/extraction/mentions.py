@@ -56,7 +56,15 @@ from sarag_rdf.extraction.names import (
     lead_name,
     type_of_noun,
 )
-from sarag_rdf.extraction.prose import cells, has_other_text, is_heading, is_prose, tables
+from sarag_rdf.extraction.prose import (
+    cells,
+    has_other_text,
+    is_heading,
+    is_in_heading,
+    is_label,
+    is_prose,
+    tables,
+)
 
 TYPES: dict[str, EntityType] = {
     label: type_ for type_, labels in ENGLISH["labels"].items() for label in labels.split()
@@ -88,6 +96,10 @@ _WORKS = frozenset({"WORK_OF_ART", "LAW", _QUOTE})
 _OFFICES = _RANKS | english("mentions", "offices")
 _BEFORE_OFFICES = frozenset({"the", "a", "an", "as", "their", "his", "her"})
 _PARTS = frozenset({"Version", "Chapter", "Section", "Figure"})
+_DAYS = re.compile(
+    rf"\d{{1,2}} ?[\u2013-] ?\d{{1,2}} {MONTH}|{MONTH} \d{{1,2}} ?[\u2013-] ?\d{{1,2}}"
+)
+"""Days of a month: "3\u201319 June"."""
 _NUMBERED = re.compile(rf"\d+(?:st|nd|rd|th) {NOBLE_TITLE}\b")
 _HONOURS = english("mentions", "honours")
 _NAMING = english("mentions", "naming")
@@ -403,6 +415,8 @@ def _is_no_thing(span: Span, label: str) -> bool:
     words = {token.text.removesuffix("s") for token in span}
     if words <= _NOT_A_NAME or words <= _HONOURS or span[0].text in _PARTS:
         return True
+    if _DAYS.fullmatch(span.text):
+        return True
     if ROMAN.fullmatch(span.text) or _NUMBERED.match(span.text):
         return True
     if article in ("a", "an") and span.root.dep_ in ("attr", "oprd"):
@@ -410,21 +424,13 @@ def _is_no_thing(span: Span, label: str) -> bool:
     is_before_noun = span.root.dep_ == "compound" and span.root.head.is_lower
     is_unknown = label == _RUN or label in _WORKS
     is_alone = is_unknown and len(span) == 1 and span.text.istitle()
-    if is_alone and _is_label(span):
+    if (is_alone and is_label(span)) or (label not in _WORKS and is_in_heading(span)):
         return True
     is_owned = span.doc[span.start - 1].tag_ == "POS"
     is_common = label == _RUN and not span.text.endswith("s")
     if is_alone and type_of_noun(span.text) and (is_owned or is_common):
         return True  # "the University", Halley's "Comet"
     return is_alone and is_before_noun and not has_other_text(span.doc)
-
-
-def _is_label(span: Span) -> bool:
-    """Whether a word heads the line that it begins: "Provenance: ...", "3. Loan. ..."."""
-    before = span.doc.text[: span.start_char].rpartition("\n")[2].strip()
-    return not before.rstrip(".)").strip("-*0123456789") and span.doc[
-        span.end : span.end + 1
-    ].text in (":", ".")
 
 
 def _without_rank(span: Span, label: str) -> Span:
@@ -574,6 +580,8 @@ def _trim(span: Span) -> Span:
         (first := span.doc[begin]).pos_ in _EDGE or {first.text, first.shape_} & _BEFORE
     ):
         begin += 1
+    while end - begin > 2 and re.fullmatch(r"[A-Z]\. (?:&|and)", span.doc[begin : begin + 2].text):
+        begin += 2  # "Lind, E. & Kern, O."
     while begin < end and span.doc[end - 1].pos_ in _EDGE - {"PART"}:
         end -= 1
     return span.doc[begin:end] if begin < end else span

@@ -203,6 +203,7 @@ _PHRASE = re.compile(r" (?:- )?(?!as |and |or )[a-z]")
 """The rest of a common phrase that begins with a capital letter: "Heavy" metal."""
 _WORDS = re.compile(r"(\S+) (?=(\S+))")
 FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
+_HEADERS = english("tables", "headers")
 _JOINTS = frozenset({",", ";", "and", "the", "a", "an", "his", "her", "its", "their"})
 
 
@@ -281,3 +282,34 @@ def is_heading(span: Span) -> bool:
     """Whether a span is in a line that is a Markdown heading, or begins in bold type."""
     whole = span.doc.user_data.get(_KEY, "")
     return _HEADING.match(whole, whole.rfind("\n", 0, span.start_char) + 1) is not None
+
+
+def is_label(span: Span) -> bool:
+    """Whether a word heads what it begins: "Provenance: ...", "3. Loan. ...", "Kelp debris ...".
+
+    A common noun or a part of a word follows it, and the text has it nowhere else.
+    """
+    doc = span.doc
+    before = doc.text[max(span.start_char - 9, 0) : span.start_char].rpartition("\n")[2].strip()
+    after = doc[span.end : span.end + 1]
+    if not before.rstrip(".)").strip("(-*0123456789") and after.text in (":", "."):
+        return True
+    is_first = span[0].is_sent_start or before.endswith(":")
+    is_part = after.text == "-" or any(t.is_lower and t.tag_ in ("NN", "NNS") for t in after)
+    return is_first and is_part and len(re.findall(rf"\b{re.escape(span.text)}\b", doc.text)) == 1
+
+
+def is_in_heading(span: Span) -> bool:
+    """Whether a span is in a line without a verb, and in capitals as that, or labels of a table.
+
+    "CRUISE REPORT", "Name Room Since", "Length 11 m".
+    """
+    line = span.sent
+    if len(line) > 12:
+        return False
+    words = [token.text for token in line if token.is_alpha and len(token) > 2]
+    if len(words) > 1 and all(map(str.isupper, words)):
+        is_word = all(token.is_alpha and len(token) > 3 for token in span)
+        return is_word and span.doc.text.count(span.text) == 1
+    is_header = all(token.text in _HEADERS for token in span)
+    return is_header and not any(token.tag_ in FINITE for token in line)

@@ -173,7 +173,7 @@ class SpacyExtractor:
     def _is_headline(self, title: str, text: str) -> bool:
         """Whether a title is no name: a sentence, or dated, with words that are not in the text.
 
-        So is a numbered one: "07 Letter".
+        So is a numbered one: "07 Letter", and one with an indefinite article: "A short history".
         """
         from sarag_rdf.extraction.entity_typing import FULL_DATE
 
@@ -184,6 +184,8 @@ class SpacyExtractor:
             return True
         if not any(len(word) > 3 and word.islower() for word in title.split()):
             return False
+        if first in ("A", "An") and others and others[0].islower():
+            return True
         words = self.pipeline(title)
         is_sentence = any(
             verb.pos_ == "AUX" or after.pos_ not in ("NOUN", "ADJ", "VERB")  # not "head coaches"
