@@ -267,7 +267,7 @@ def _same_types_in_lists(doc: Doc, mentions: list[MentionSpan]) -> list[MentionS
         if noun:
             _retype(result, group, type_of_noun(noun) or "misc", STATED, STATED, noun)
         elif any(result[n].type == "person" and " " in result[n].name for n in group):
-            full = [n for n in group if " " in result[n].name]
+            full = [n for n in group if re.fullmatch(r"\D* \D*", result[n].name)]
             _retype(result, full, "person", WORDS - 1, WORDS)
         else:
             short = [n for n in group if " " not in result[n].name and not result[n].name.isupper()]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from spacy.tokens import Doc, Span
 
-from sarag_rdf.extraction.entity_typing import SUBJECTS
+from sarag_rdf.extraction.entity_typing import MONTH, SUBJECTS
 from sarag_rdf.extraction.names import (
     ENGLISH,
     FIRST_NAMES,
@@ -51,7 +51,8 @@ _IDENTIFIER = re.compile(r"(?<![\w/.-])[A-Z]{1,6}\d*(?:[-/]\d+[A-Z]?){2,}(?![\w/
 """The number of a paper, sample or voyage: "VM-2016-041"."""
 _MODEL = re.compile(
     r"(?<![A-Z$€£] )(?<![\w$€£.-])([A-Z]{2,5}) (?!1[5-9]\d\d|20\d\d)\d{1,4}[A-Z]?"
-    r"(?![\w%]|[.,:/-]\d|[\u2013-]| [\d%\u2013-]| [A-Z]{2})"
+    r"(?![\w%]|[.,:/-]\d|[\u2013-]| [\d%\u2013-]| [A-Z]{2}"
+    rf"| {MONTH}| (?:inch|mm|cm|m|km|kg|pounder)\b)"
 )
 """A model with its number: "EM 712"."""
 _NO_MODELS = english("mentions", "not_names") | frozenset(ENGLISH["currencies"]["codes"].split())
@@ -65,10 +66,9 @@ _PARTS = english("mentions", "parts_of_institutions")
 _BIOLOGY = english("mentions", "biology")
 _FIELD = r"[A-Z][a-z]+(?: [A-Z][a-z]+){0,2}"
 _OF_FIELDS = re.compile(
-    rf"\b(?:[A-Z][a-z]+ ){{0,2}}(?:{'|'.join(sorted(_PARTS))}) (?:of|for) "
+    rf"\b(?:[A-Z]\w+ ){{0,4}}(?:{'|'.join(sorted(_PARTS))}) (?:of|for) "
     rf"((?:{_FIELD}, )+{_FIELD},?|{_FIELD}) and ({_FIELD})\b"
 )
-"""The first word may be that of a sentence, which is none of the name."""
 
 
 def titled_subjects(doc: Doc) -> Iterator[Span]:
@@ -132,6 +132,8 @@ def of_fields(doc: Doc) -> Iterator[Span]:
         after = doc[span.end : span.end + 1].text
         is_other = is_other or not types.isdisjoint({"organization", "geopolitical"})
         if not is_other and after not in ("of", "for", "are", "were"):
+            while span[0].pos_ not in ("PROPN", "NOUN", "ADJ") and len(span) > 3:
+                span = span[1:]
             yield span
 
 
