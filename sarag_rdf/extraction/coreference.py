@@ -11,10 +11,11 @@ from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.types import EntityType
-from sarag_rdf.extraction.entity_typing import NAMED, SUBJECTS, WORDS, is_introduced
+from sarag_rdf.extraction.entity_typing import NAMED, SHIPS, SUBJECTS, WORDS, is_introduced
 from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.names import (
     ENGLISH,
+    FIRST_NAMES,
     english,
     english_pattern,
     short_names_of_person,
@@ -121,7 +122,11 @@ def resolve_coreference(
     links = _NameLinks(topic_key)
     for alias in aliases:
         links.link(normalize_name(alias.alias), normalize_name(alias.name))
-    for short, long in _short_forms(mention_spans, types, normalize_name(title)):
+    titled = _person_in_title(title, types)
+    types |= {normalize_name(name): "person" for name in titled}
+    for short, long in _short_forms(mention_spans, types, normalize_name(title), titled):
+        links.link(short, long)
+    for short, long in _bare_names((topic, *(s.name for s in mention_spans)), types, matcher):
         links.link(short, long)
     surname = title.split()[-1] if title.split() else ""
     for part in surname.split("-") if "-" in surname and types[topic_key] == "person" else ():
@@ -129,7 +134,8 @@ def resolve_coreference(
         if types.get(key := normalize_name(part), "geopolitical") != "geopolitical":
             links.link(key, topic_key)
 
-    names = {s.key: s.name for s in reversed(mention_spans)} | {topic_key: topic}
+    names = {s.key: s.name for s in reversed(mention_spans)}
+    names |= {normalize_name(name): name for name in (*titled, topic)}
     resolved = tuple(replace(s, name=names[links.root(s.key)]) for s in mention_spans)
     if not topic:
         clusters = {s.name: CoreferenceCluster(s.name, s.type, is_date=True) for s in resolved}
@@ -145,6 +151,8 @@ def resolve_coreference(
         votes[root][types[mention_span.key]] += 1
         if mention_span.noun:
             stated.setdefault(root, {})[mention_span.noun] = mention_span.type
+    for key in {links.root(normalize_name(name)) for name in titled} & votes.keys():
+        votes[key]["person"] += WORDS
     dates = {s.key for s in mention_spans if s.is_date}
     clusters = {
         names[key]: CoreferenceCluster(
@@ -276,14 +284,19 @@ def _majority_type(votes: Counter[EntityType]) -> EntityType:
 
 
 def _short_forms(
-    mention_spans: list[MentionSpan], types: dict[str, EntityType], title_key: str
+    mention_spans: list[MentionSpan],
+    types: dict[str, EntityType],
+    title_key: str,
+    titled: Iterable[str] = (),
 ) -> Iterator[tuple[str, str]]:
     """Yield (short, long) for surnames, first names, initials, omitted middle names, legal forms.
 
     A short form that fits several people, or names of unknown type, refers to none of them, unless
-    one is the title.
+    one is the title. The title may name the person with other words, as the `titled` do.
     """
-    keys = list(dict.fromkeys((title_key, *(s.key for s in mention_spans if not s.is_date))))
+    others = map(normalize_name, titled)
+    keys = [title_key, *(s.key for s in mention_spans if not s.is_date), *others]
+    keys = list(dict.fromkeys(keys))
     heads = {
         s.key: normalize_name(re.split(r", |(?<= [IVX]) of |(?<=[IVX]{2}) of ", s.name)[0])
         for s in mention_spans
@@ -323,9 +336,43 @@ def _short_forms(
             is_shorter = is_shorter or (key in with_initials and _has_initials(words, parts))
             if long != key and (is_shorter or key == heads.get(long)):
                 longer.append(long)
+        if any(types[long] == "person" and title_key.endswith(f" {long}") for long in longer):
+            longer = [long for long in longer if long != title_key or types[long] == "person"]
         long_form = title_key if title_key in longer else longer[0] if len(longer) == 1 else ""
         if types.get(long_form) == "person":
             yield key, long_form
+
+
+_TITLED = re.compile(
+    r"(?:^|.* (?:with|by|for|to|from|about|on)|.*:) ((?:[A-Z][\w'-]+ ){1,2}[A-Z][\w'-]+)"
+)
+
+
+def _person_in_title(title: str, types: Mapping[str, EntityType]) -> list[str]:
+    """The person at the end of a title that the text names by the surname alone, or none."""
+    match = _TITLED.fullmatch(title)
+    words = match[1].split() if match else [""]
+    is_named = normalize_name(words[-1]) in types and words[0] in FIRST_NAMES
+    is_other = not is_named or types[normalize_name(words[-1])] == "geopolitical"
+    return [] if is_other or match is None or match[1] == title else [match[1]]
+
+
+def _bare_names(
+    names: Iterable[str], types: Mapping[str, EntityType], matcher: PhraseMatcher | None
+) -> Iterator[tuple[str, str]]:
+    """Yield (short, long) for ships, and things with a class of one's own: "Heron", "R/V Heron".
+
+    A short form of several names refers to none of them.
+    """
+    long_names: dict[str, set[str]] = {}
+    for name in names:
+        kind, _, bare = name.partition(" ")
+        is_ship = kind in SHIPS or re.fullmatch(r"[A-Z]/[A-Z]", kind) is not None
+        if is_ship or (matcher and matcher.own_classes(kind)):
+            long_names.setdefault(normalize_name(bare), set()).add(normalize_name(name))
+    for short, [long, *more] in long_names.items():
+        if not more and types.get(short, "geopolitical") not in ("geopolitical", "person"):
+            yield short, long
 
 
 def _has_initials(short: list[str], long: list[str]) -> bool:
@@ -360,6 +407,8 @@ def _opening_name_of_topic(
         _strip_endings(key, _NAME_SUFFIXES),
         _strip_endings(normalize_name(head), _NAME_SUFFIXES),
     )
+    if title.endswith(f" {first.name}") and _TITLED.fullmatch(title):
+        return ""  # "Interview with Ada Lind"
     is_full = len(words) > 1 and len(title_words) > 1 and words[-1] == title_words[-1]
     is_full = is_full and "of" not in title_words
     is_person = types[key] == "person" or short_names_of_person(doc.text) != ()

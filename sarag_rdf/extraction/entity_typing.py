@@ -39,6 +39,9 @@ _PLACING = english("mentions", "placing")
 _LOCATED = english("mentions", "located")
 _NOT_KINDS = english("mentions", "not_kinds")
 _DEEDS = english("mentions", "deeds")
+SHIPS = english("mentions", "ships")
+_PARTIES = frozenset("owner founder developer designer builder producer successor brewer".split())
+"""Nouns for persons that organizations are called, too."""
 _DEMONYMS = english("mentions", "demonyms")
 _RULERS = english("mentions", "rulers")
 _COMPASS = english("mentions", "compass")
@@ -71,6 +74,9 @@ _INITIALS = re.compile(
 )
 """Names of persons: with initials ("Otis P. Bird"), and of rulers ("Anselm II of Tarn")."""
 
+_NUMBERED = re.compile(r"\d{2}")
+"""Part of the name of a thing, and never of a person: "EM 712"."""
+
 
 @dataclass(frozen=True, slots=True)
 class TypeEvidence:
@@ -89,6 +95,11 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     """
     if all(word in _DEMONYMS for word in re.split(r"[-\s/]+", span.text)):
         return TypeEvidence("adjective", STATED)
+    if label_type == "person" and _NUMBERED.search(span.text):
+        label_type = "misc"
+    kind, _, ship = span.text.partition(" ")
+    if ship and ("/" in kind[1:2] or (kind in SHIPS and label_type != "person")):
+        return TypeEvidence("misc", STATED)
     words = type_of_words(span.text)
     if words == "person" and _has_article(span):
         words = None
@@ -170,7 +181,10 @@ def type_of_words(name: str) -> EntityType | None:
 
 def _stated_noun(span: Span) -> str:
     """The noun that says what has the name, or empty."""
-    nouns = _noun_before(span), _noun_of(span), _apposed(span), _predicate(span), _called(span)
+    nouns = (
+        _noun_before(span), _noun_of(span), _entry(span), _apposed(span), _predicate(span),
+        _called(span),
+    )  # fmt: skip
     return next(filter(None, nouns), "")
 
 
@@ -189,6 +203,15 @@ def _noun_before(span: Span) -> str:
     is_star = noun.text in ("star", "stars") and root.ent_type_ == "PERSON"
     is_kind_of = is_kind(noun, ("name",)) and not is_clause and not is_star  # "the name X"
     return noun.text if is_kind_of else ""
+
+
+def _entry(span: Span) -> str:
+    """The noun for persons before a colon: "Chief scientist: X"."""
+    colon = token_before(span)
+    noun = colon.nbor(-1) if colon.text == ":" and colon.i else span[0]
+    is_noun = noun.i < span.start and noun.tag_ in ("NN", "NNS", "NNP", "NNPS")
+    is_noun = is_noun and noun.lower_.removesuffix("s") not in _NOT_KINDS | _PARTIES
+    return noun.lower_ if is_noun and type_of_noun(noun.text) == "person" else ""
 
 
 def _noun_of(span: Span) -> str:

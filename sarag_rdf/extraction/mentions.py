@@ -37,8 +37,11 @@ from sarag_rdf.extraction.name_patterns import (
     NOBLE_TITLE,
     ROMAN,
     RULERS,
+    binomials,
     matches,
     namesakes,
+    numbered,
+    of_fields,
     quoted,
     titled_subjects,
     with_titles_of_nobility,
@@ -53,7 +56,15 @@ from sarag_rdf.extraction.names import (
     lead_name,
     type_of_noun,
 )
-from sarag_rdf.extraction.prose import cells, has_other_text, is_heading, is_prose, tables
+from sarag_rdf.extraction.prose import (
+    cells,
+    has_other_text,
+    is_heading,
+    is_in_heading,
+    is_label,
+    is_prose,
+    tables,
+)
 
 TYPES: dict[str, EntityType] = {
     label: type_ for type_, labels in ENGLISH["labels"].items() for label in labels.split()
@@ -71,8 +82,8 @@ _JOINED = english_pattern("mentions", "joined")
 _HYPHENS = re.compile(r"(?:-[a-z]{2,5})+-[A-Z]\w+")
 """The rest of a name such as Aix-en-Provence."""
 _TITLE, _DATED, _RUN, _QUOTE, _TITLED = "TITLE", "DATED", "RUN", "QUOTE", "TITLED"
-_PART, _CELL = "PART", "CELL"
-"""Labels of a word that names something only beside a name, and of a name in a table."""
+_PART, _CELL, _SPECIES = "PART", "CELL", "SPECIES"
+"""Labels of a word that names something only beside a name, of a name in a table, of a species."""
 _EXACT = frozenset({_TITLE, _DATED, _QUOTE})
 _RANKS = english("mentions", "ranks")
 _NOT_A_NAME = english("mentions", "not_names")
@@ -85,6 +96,10 @@ _WORKS = frozenset({"WORK_OF_ART", "LAW", _QUOTE})
 _OFFICES = _RANKS | english("mentions", "offices")
 _BEFORE_OFFICES = frozenset({"the", "a", "an", "as", "their", "his", "her"})
 _PARTS = frozenset({"Version", "Chapter", "Section", "Figure"})
+_DAYS = re.compile(
+    rf"\d{{1,2}} ?[\u2013-] ?\d{{1,2}} {MONTH}|{MONTH} \d{{1,2}} ?[\u2013-] ?\d{{1,2}}"
+)
+"""Days of a month: "3\u201319 June"."""
 _NUMBERED = re.compile(rf"\d+(?:st|nd|rd|th) {NOBLE_TITLE}\b")
 _HONOURS = english("mentions", "honours")
 _NAMING = english("mentions", "naming")
@@ -153,6 +168,9 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     named += [(span, _DATED) for span in _dates(doc)]
     named += [(span, _RUN) for span in introductions(doc, title)]
     named += [(span, "WORK_OF_ART") for span in titled_subjects(doc)]
+    named += [(span, "ORG") for span in of_fields(doc)]
+    named += [(span, "PRODUCT") for span in numbered(doc)]
+    named += [(span, _SPECIES if sure else "PRODUCT") for span, sure in binomials(doc)]
     in_tables = [*tables(doc)]
     tabular = {token.i for table in in_tables for token in table}
     labels = {
@@ -207,6 +225,8 @@ def _evidence(span: Span, label: str, ner_label: str, title: str) -> TypeEvidenc
         return TypeEvidence("misc", PLACED, "quoted title")
     if label == _TITLED:
         return TypeEvidence("person", STATED)
+    if label == _SPECIES:
+        return TypeEvidence("misc", STATED, "species")
     type_ = TYPES.get(ner_label, "misc")
     is_technical = has_other_text(span.doc)
     evidence = type_evidence(span, type_, is_technical=is_technical)
@@ -247,7 +267,7 @@ def _same_types_in_lists(doc: Doc, mentions: list[MentionSpan]) -> list[MentionS
         if noun:
             _retype(result, group, type_of_noun(noun) or "misc", STATED, STATED, noun)
         elif any(result[n].type == "person" and " " in result[n].name for n in group):
-            full = [n for n in group if " " in result[n].name]
+            full = [n for n in group if re.fullmatch(r"\D* \D*", result[n].name)]
             _retype(result, full, "person", WORDS - 1, WORDS)
         else:
             short = [n for n in group if " " not in result[n].name and not result[n].name.isupper()]
@@ -298,7 +318,7 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
     inner: list[tuple[Span, str]] = []
     for span, label in pieces:
         span = _with_number(span, label)
-        while joined and label not in (_TITLE, _DATED, _CELL):
+        while joined and label not in (_TITLE, _DATED, _CELL, _SPECIES):
             left, left_label = joined[-1]
             merged_span = span.doc[left.start : span.end]
             between = span.doc[left.end : span.start].text
@@ -323,7 +343,7 @@ def _merge_spans(pieces: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
                 break
             joined.pop()
         joined.append((span, label))
-    offices = [span for span, label in joined if label not in (_TITLE, *_WORKS)]
+    offices = [span for span, label in joined if label not in (_TITLE, _SPECIES, *_WORKS)]
     inner += [(place, "GPE") for span in offices if (place := _place_of_ruler(span))]
     merged = [
         (_without_rank(span, label), label)
@@ -395,6 +415,8 @@ def _is_no_thing(span: Span, label: str) -> bool:
     words = {token.text.removesuffix("s") for token in span}
     if words <= _NOT_A_NAME or words <= _HONOURS or span[0].text in _PARTS:
         return True
+    if _DAYS.fullmatch(span.text):
+        return True
     if ROMAN.fullmatch(span.text) or _NUMBERED.match(span.text):
         return True
     if article in ("a", "an") and span.root.dep_ in ("attr", "oprd"):
@@ -402,21 +424,13 @@ def _is_no_thing(span: Span, label: str) -> bool:
     is_before_noun = span.root.dep_ == "compound" and span.root.head.is_lower
     is_unknown = label == _RUN or label in _WORKS
     is_alone = is_unknown and len(span) == 1 and span.text.istitle()
-    if is_alone and _is_label(span):
+    if (is_alone and is_label(span)) or (label not in _WORKS and is_in_heading(span)):
         return True
     is_owned = span.doc[span.start - 1].tag_ == "POS"
     is_common = label == _RUN and not span.text.endswith("s")
     if is_alone and type_of_noun(span.text) and (is_owned or is_common):
         return True  # "the University", Halley's "Comet"
     return is_alone and is_before_noun and not has_other_text(span.doc)
-
-
-def _is_label(span: Span) -> bool:
-    """Whether a word heads the line that it begins: "Provenance: ...", "3. Loan. ..."."""
-    before = span.doc.text[: span.start_char].rpartition("\n")[2].strip()
-    return not before.rstrip(".)").strip("-*0123456789") and span.doc[
-        span.end : span.end + 1
-    ].text in (":", ".")
 
 
 def _without_rank(span: Span, label: str) -> Span:
@@ -451,13 +465,12 @@ def _surnames(doc: Doc) -> frozenset[str]:
 def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
     """An entity of the pipeline, split where it has several names.
 
-    Commas, ends of lines and prepositions divide names, "and" those of people and places, and a
+    Commas and prepositions divide names, "and" those of people and places, and a
     noun ends a name before a surname: "First World War | Langevin".
     """
     label, begin = ent.label_, ent.start
     for token in ent[1:-1] if label not in _WORKS else ():
         is_comma = token.text == "," and token.nbor().text not in _SUFFIXES
-        is_comma = is_comma or _is_end_of_line(token)
         is_one = TYPES[label] in ("person", "geopolitical")
         is_joint = token.text in _JOINTS or (is_one and token.text in ("and", "&", "in"))
         if is_comma or is_joint:
@@ -471,19 +484,6 @@ def _parts(ent: Span, surnames: frozenset[str]) -> Iterator[Span]:
             yield ent.doc[begin:last]
             begin = last
     yield ent.doc[begin : ent.end]
-
-
-def _is_end_of_line(token: Token) -> bool:
-    """Whether a line ends here that has room for the next word, so that the text was not wrapped.
-
-    The longest line of a text with paragraphs is as long as lines may be.
-    """
-    text = token.doc.text
-    if "\n" not in token.text or "\n\n" not in text or token.i + 1 == len(token.doc):
-        return False
-    width = max(map(len, text.split("\n")))
-    line = text[: token.idx].rpartition("\n")[2]
-    return len(line) + 1 + len(token.nbor()) < width
 
 
 def _extended(span: Span) -> Span:
@@ -552,6 +552,10 @@ def _whole_words(span: Span) -> Span:
     doc, begin, end = span.doc, span.start, span.end
     while begin > 1 and doc[begin - 1].text == "-" and not doc[begin - 2].whitespace_:
         begin -= 2
+    for slash in (begin - 1, begin - 2):  # "R/V Heron"
+        kind = doc[max(slash - 1, 0) : slash + 2]
+        is_kind = re.fullmatch(r"[A-Z]/[A-Z]", kind.text) and kind.end < span.end
+        begin = kind.start if is_kind else begin
     while end < len(doc) and doc[end - 1].text[-1] == "-" and doc[end].text[:1].isupper():
         end += 1  # a line that was broken: "Solms- Braunfels"
         while end < len(doc) and doc[end].ent_iob_ == "I":
@@ -576,6 +580,8 @@ def _trim(span: Span) -> Span:
         (first := span.doc[begin]).pos_ in _EDGE or {first.text, first.shape_} & _BEFORE
     ):
         begin += 1
+    while end - begin > 2 and re.fullmatch(r"[A-Z]\. (?:&|and)", span.doc[begin : begin + 2].text):
+        begin += 2  # "Lind, E. & Kern, O."
     while begin < end and span.doc[end - 1].pos_ in _EDGE - {"PART"}:
         end -= 1
     return span.doc[begin:end] if begin < end else span

@@ -10,8 +10,16 @@ from collections.abc import Iterator
 
 from spacy.tokens import Doc, Span
 
-from sarag_rdf.extraction.entity_typing import SUBJECTS
-from sarag_rdf.extraction.names import english, english_pattern
+from sarag_rdf.extraction.entity_typing import MONTH, SUBJECTS
+from sarag_rdf.extraction.names import (
+    ENGLISH,
+    FIRST_NAMES,
+    KNOWN,
+    english,
+    english_pattern,
+    type_of_noun,
+)
+from sarag_rdf.extraction.prose import whole_text
 
 _QUOTED = english_pattern("patterns", "quoted")
 _NAMESAKE = re.compile(r"\bthe (?:Elder|Younger)\b")
@@ -39,6 +47,28 @@ _SUBJECT = re.compile(
 )
 _INDEFINITE = re.compile(rf" an? {_WORD}")
 _SHOWN = english("mentions", "made") | english("mentions", "shown")
+_IDENTIFIER = re.compile(r"(?<![\w/.-])[A-Z]{1,6}\d*(?:[-/]\d+[A-Z]?){2,}(?![\w/])")
+"""The number of a paper, sample or voyage: "VM-2016-041"."""
+_MODEL = re.compile(
+    r"(?<![A-Z$€£] )(?<![\w$€£.-])([A-Z]{2,5}) (?!1[5-9]\d\d|20\d\d)\d{1,4}[A-Z]?"
+    r"(?![\w%]|[.,:/-]\d|[\u2013-]| [\d%\u2013-]| [A-Z]{2}"
+    rf"| {MONTH}| (?:inch|mm|cm|m|km|kg|pounder)\b)"
+)
+"""A model with its number: "EM 712"."""
+_NO_MODELS = english("mentions", "not_names") | frozenset(ENGLISH["currencies"]["codes"].split())
+_BINOMIAL = re.compile(
+    r"(?<![\w.])([A-Z][a-z]{3,}) ([a-z]{3,}(?:us|a|um|is|i|e|ns|es|or|ax))\b(?!-)"
+)
+_AGREEING = re.compile(r"\w+(?:a \w+(?:[^e]a|[^a]is|ii)|us \w+(?:us|[^a]is|ii)|um \w+um)")
+"""A genus and an epithet whose endings agree."""
+_NOT_EPITHETS = english("mentions", "not_epithets")
+_PARTS = english("mentions", "parts_of_institutions")
+_BIOLOGY = english("mentions", "biology")
+_FIELD = r"[A-Z][a-z]+(?: [A-Z][a-z]+){0,2}"
+_OF_FIELDS = re.compile(
+    rf"\b(?:[A-Z]\w+ ){{0,4}}(?:{'|'.join(sorted(_PARTS))}) (?:of|for) "
+    rf"((?:{_FIELD}, )+{_FIELD},?|{_FIELD}) and ({_FIELD})\b"
+)
 
 
 def titled_subjects(doc: Doc) -> Iterator[Span]:
@@ -69,6 +99,68 @@ def _is_one(doc: Doc, match: re.Match[str]) -> bool:
     is_plural = root.tag_ in ("NNS", "NNPS") and root.ent_type_ != "GPE"
     is_shown = small[1] not in ("of", "for") and match[2] in _SHOWN
     return is_plural or is_shown or _INDEFINITE.search(match["name"]) is not None
+
+
+def numbered(doc: Doc) -> Iterator[Span]:
+    """Names with numbers that the pipeline cuts: "VM-2016-041", "EM 712"."""
+    yield from matches(doc, _IDENTIFIER)
+    for match in _MODEL.finditer(doc.text):
+        span = doc.char_span(*match.span())
+        is_known = match[1] in _NO_MODELS or ROMAN.fullmatch(match[1])
+        if (
+            span is not None
+            and not is_known
+            and span.doc[span.end : span.end + 1].root.tag_ != "NNS"
+        ):
+            yield span
+
+
+def of_fields(doc: Doc) -> Iterator[Span]:
+    """Parts of institutions named after several fields: "Department of Ferns and Mosses".
+
+    The last one is no name by itself: not of a person, place or part, nor elsewhere in the text.
+    """
+    for match in _OF_FIELDS.finditer(doc.text):
+        span, last = (doc.char_span(*match.span(group)) for group in (0, 2))
+        if span is None or last is None or {t.ent_type_ for t in last} == {"PERSON"}:
+            continue
+        words = f"{match[1]} {match[2]}".replace(",", "").split()
+        types = {type_of_noun(word) for word in words}
+        is_other = not {*words}.isdisjoint(FIRST_NAMES | KNOWN.keys() | _PARTS | {"The"})
+        is_other = is_other or any(type_of_noun(w) == "person" and w[-1] != "s" for w in words)
+        is_other = is_other or re.search(rf"(?<!and )\b{match[2]}\b", doc.text) is not None
+        after = doc[span.end : span.end + 1].text
+        is_other = is_other or not types.isdisjoint({"organization", "geopolitical"})
+        if not is_other and after not in ("of", "for", "are", "were"):
+            while span[0].pos_ not in ("PROPN", "NOUN", "ADJ") and len(span) > 3:
+                span = span[1:]
+            yield span
+
+
+def binomials(doc: Doc) -> Iterator[tuple[Span, bool]]:
+    """Latin names ("Calanus finmarchicus"), each with whether it is that of a species.
+
+    They stand in italics, or in brackets after a common name, or after a noun such as "shrub", or
+    genus and epithet agree in a text that has such words; and so do others with that genus.
+    """
+    found = [m for m in _BINOMIAL.finditer(doc.text) if m[2] not in _NOT_EPITHETS]
+    if not found:
+        return
+    source, genera = whole_text(doc), dict[str, bool]()
+    is_biological = not _BIOLOGY.isdisjoint(doc.text.casefold().split())
+    for match in found:
+        around = source[max(match.start() - 1, 0) : match.start()] + source[match.end() :][:1]
+        before = doc.text[max(match.start() - 40, 0) : match.start()]
+        is_bracketed = around in ("()", "(,") and re.search(r"[a-z] ?\($", before) is not None
+        is_bracketed = is_bracketed or match[1].lower() == match[2]
+        if before.endswith(" ") and match[2].endswith(("us", "a", "um", "is", "i", "e")):
+            is_bracketed = is_bracketed or (before.split() or [""])[-1] in _BIOLOGY
+        is_agreeing = is_biological and _AGREEING.fullmatch(match[0]) and match[1] not in KNOWN
+        if is_bracketed or around in ("**", "__") or (is_agreeing and match[1] not in FIRST_NAMES):
+            genera[match[1]] = genera.get(match[1], is_biological) or is_bracketed
+    for match in found:
+        if match[1] in genera and (span := doc.char_span(*match.span())):
+            yield span, genera[match[1]]
 
 
 def quoted(doc: Doc) -> Iterator[Span]:

@@ -51,7 +51,7 @@ FIRST_NAMES = english("names", "first")
 
 _EDGE = re.compile(
     r"^[\s\"'`\u2018\u2019\u201c\u201d\u00ab\u00bb\[\]{}<>,;:!?*_/|\\\-\u2013\u2014"
-    r"\u200d\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]+"
+    r"\u00a9\u00ae\u2122\u200d\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]+"
 )
 _ASTERISK = re.compile(r"(?<![\w*])[A-Z]{1,4}\*$")
 _ARTICLE = re.compile(r"^(?:[Tt]he|a|an)\s+(?!Hague$)(?=\S)")
@@ -89,9 +89,10 @@ def _strip(name: str) -> str:
 def is_name(name: str) -> bool:
     """Whether a cleaned string can be a name.
 
-    A name has 2 to 100 characters and at least one letter, and is not all in lower case.
+    A name has 2 to 100 characters and at least one letter, and is not all in lower case, nor an
+    initial.
     """
-    if not 2 <= len(name) <= MAX_NAME or name.islower():
+    if not 2 <= len(name) <= MAX_NAME or name.islower() or re.fullmatch(r"[A-Z]\.", name):
         return False
     return any(character.isalpha() for character in name)
 
@@ -153,7 +154,8 @@ def topic_name(title: str, text: str, names: Iterable[str] = ()) -> str:
 def name_in_headline(title: str, names: Collection[str], *, is_headline: bool) -> str:
     """What a title is about that the text does not contain: itself, or a name of the text.
 
-    That is the name on one side of a colon, or the only one in a headline, which is else empty.
+    That is the name on one side of a colon or dash, or the only one in a headline, which is else
+    empty.
 
     >>> name_in_headline("Larch Bank buys a rival", ["Larch Bank", "Tarn"], is_headline=True)
     'Larch Bank'
@@ -161,8 +163,9 @@ def name_in_headline(title: str, names: Collection[str], *, is_headline: bool) -
     'Larch'
     """
     ends = {end for name in names for end in (name, name.partition(" ")[2])}
-    sides = [side for side in title.split(": ") if side in ends]
-    if ": " in title and len(sides) == 1:
+    sides = re.split(r": | [|\u2013\u2014-] ", title)
+    sides = [side for side in sides if side in ends] if len(sides) > 1 else []
+    if len(sides) == 1:
         return sides[0]
     if not is_headline:
         return " ".join(title.split())
@@ -216,8 +219,12 @@ def sentences_with_name(forms: Iterable[str], sentences: Sequence[str]) -> list[
 
 
 def build_descriptions(name: str, sentences: Iterable[str]) -> tuple[str, ...]:
-    """One description from the first `MAX_SENTENCES` sentences, or none without sentences."""
-    body = " ".join(islice(sentences, MAX_SENTENCES))
+    """One description from the first `MAX_SENTENCES` sentences, or none without sentences.
+
+    Items of lists and headings get a full stop before another sentence.
+    """
+    *others, last = [*islice(sentences, MAX_SENTENCES)] or [""]
+    body = " ".join([*(re.sub(r"([\w)\]*`])$", r"\1.", text) for text in others), last])
     return (f"{name}: {body}",) if body else ()
 
 

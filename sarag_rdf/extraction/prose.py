@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import groupby, takewhile
+from itertools import groupby, pairwise, takewhile
 from typing import TYPE_CHECKING
 
-from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, english_pattern, listed
+from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, english, english_pattern, listed
 
 if TYPE_CHECKING:
     from spacy.tokens import Doc, Span
@@ -140,6 +140,58 @@ def _runs(flags: Sequence[bool], least: int) -> list[range]:
     return runs
 
 
+# Lines that end a heading, an item of a list, a row of a table, a setting or a paragraph
+
+_BLOCK = re.compile(
+    r"[ \t>]*(?:#{1,6}[ \t]|[-*+\u2022][ \t]|\(?\d{1,3}[.)][ \t]|\||[=-]{3,}[ \t]*$)"
+)
+"""The start of a line that begins a block: a heading, an item, a row, the rule under a heading."""
+_ENTRY = re.compile(r"[ \t>]*\W{0,2}[A-Z][\w /()-]{1,40}:\W{0,2}[ \t]\S")
+_TURNING = english("prose", "turning")
+_SLACK = 8
+"""A line may be shorter than the longest one of its block by so many characters and a word."""
+
+
+def block_ends(text: str) -> set[int]:
+    """The offsets of the line breaks that end a block, and with it a sentence.
+
+    Blank lines do, and so do the lines of Markdown and entries ("Key: value"). Any other line break
+    does unless the text was wrapped there: the next line begins in lower case, or the line has a
+    word before it that needs another one ("of"), or it has no room for the next word. Texts of
+    which no line shows that they were wrapped are not.
+    """
+    ends, blocks = set(), list[list[tuple[int, str]]]([[]])
+    offset = 0
+    for line in text.split("\n"):
+        last = blocks[-1]
+        is_new = not last or not line.strip() or last[0][1].lstrip().startswith("#")
+        is_entry = not is_new and _ENTRY.match(line) and _ENTRY.match(last[-1][1])
+        if is_new or is_entry or _BLOCK.match(line):
+            ends.add(offset - 1)
+            blocks.append([])
+        if line.strip():
+            blocks[-1].append((offset + len(line), line))
+        offset += len(line) + 1
+    breaks = [(*pair, block) for block in blocks for pair in pairwise(block)]
+    wrapped = {end: len(line) for (end, line), (_, after), _ in breaks if _runs_on(line, after)}
+    usual = sorted(wrapped.values())[len(wrapped) // 2] if wrapped else 0
+    for (end, line), (_, after), block in breaks:
+        width = max(usual, *(len(each) for _, each in block))
+        is_full = usual and len(line) + len(after.split()[0]) + 1 + _SLACK > width
+        if end not in wrapped and not is_full:
+            ends.add(end)
+    return ends - {-1}
+
+
+def _runs_on(line: str, after: str) -> bool:
+    """Whether a sentence goes on in the next line by its first letter or the last word before."""
+    before, first = line.split()[-1], after.split()[0]
+    is_open = before in _TURNING or before[-1] == "-"
+    is_open = is_open or (before in FIRST_NAMES and first.istitle() and first not in FIRST_NAMES)
+    is_small = after.lstrip("([\"'\u201c *_`")[:1].islower()
+    return is_open or (is_small and before[-1] not in ".!?:")
+
+
 # Lines of tables that were run together into prose
 
 _LABELS = sorted(listed(ENGLISH["tables"]["labels"]), key=len, reverse=True)
@@ -151,6 +203,7 @@ _PHRASE = re.compile(r" (?:- )?(?!as |and |or )[a-z]")
 """The rest of a common phrase that begins with a capital letter: "Heavy" metal."""
 _WORDS = re.compile(r"(\S+) (?=(\S+))")
 FINITE = frozenset({"VBD", "VBP", "VBZ", "MD"})
+_HEADERS = english("tables", "headers")
 _JOINTS = frozenset({",", ";", "and", "the", "a", "an", "his", "her", "its", "their"})
 
 
@@ -198,9 +251,14 @@ def set_source_text(doc: Doc, text: str) -> None:
     doc.user_data[_KEY] = text
 
 
+def whole_text(doc: Doc) -> str:
+    """The text that was recorded, else that of the document itself."""
+    return str(doc.user_data.get(_KEY, doc.text))
+
+
 def has_other_text(doc: Doc) -> bool:
     """Whether the text has parts that are not prose."""
-    return bool(doc.user_data.get(_KEY, doc.text) != doc.text)
+    return whole_text(doc) != doc.text
 
 
 def whole_text(doc: Doc) -> str:
@@ -209,22 +267,54 @@ def whole_text(doc: Doc) -> str:
 
 
 def source_text(span: Span) -> str:
-    """The text of a span as it is in the document, with single spaces."""
-    whole = span.doc.user_data.get(_KEY)
-    text = span.text if whole is None else whole[span.start_char : span.end_char]
-    return " ".join(text.split())
+    """The text of a span as it is in the document, with single spaces.
+
+    The white space behind it is none of it: there, the document may have the mark of an item.
+    """
+    while len(span) > 1 and span[-1].is_space:
+        span = span[:-1]
+    return " ".join(whole_text(span.doc)[span.start_char : span.end_char].split())
 
 
 def is_prose(span: Span) -> bool:
     """Whether a span does not cross a part that is not prose, nor a blank line."""
     text = span.text
-    whole = span.doc.user_data.get(_KEY)
-    if whole is not None and whole[span.start_char : span.end_char] != text:
-        return False
-    return _BLANK_LINE.search(text) is None
+    is_whole = whole_text(span.doc)[span.start_char : span.end_char] == text
+    return is_whole and _BLANK_LINE.search(text) is None
 
 
 def is_heading(span: Span) -> bool:
     """Whether a span is in a line that is a Markdown heading, or begins in bold type."""
     whole = span.doc.user_data.get(_KEY, "")
     return _HEADING.match(whole, whole.rfind("\n", 0, span.start_char) + 1) is not None
+
+
+def is_label(span: Span) -> bool:
+    """Whether a word heads what it begins: "Provenance: ...", "3. Loan. ...", "Kelp debris ...".
+
+    A common noun or a part of a word follows it, and the text has it nowhere else.
+    """
+    doc = span.doc
+    before = doc.text[max(span.start_char - 9, 0) : span.start_char].rpartition("\n")[2].strip()
+    after = doc[span.end : span.end + 1]
+    if not before.rstrip(".)").strip("(-*0123456789") and after.text in (":", "."):
+        return True
+    is_first = span[0].is_sent_start or before.endswith(":")
+    is_part = after.text == "-" or any(t.is_lower and t.tag_ in ("NN", "NNS") for t in after)
+    return is_first and is_part and len(re.findall(rf"\b{re.escape(span.text)}\b", doc.text)) == 1
+
+
+def is_in_heading(span: Span) -> bool:
+    """Whether a span is in a line without a verb, and in capitals as that, or labels of a table.
+
+    "CRUISE REPORT", "Name Room Since", "Length 11 m".
+    """
+    line = span.sent
+    if len(line) > 12:
+        return False
+    words = [token.text for token in line if token.is_alpha and len(token) > 2]
+    if len(words) > 1 and all(map(str.isupper, words)):
+        is_word = all(token.is_alpha and len(token) > 3 for token in span)
+        return is_word and span.doc.text.count(span.text) == 1
+    is_header = all(token.text in _HEADERS for token in span)
+    return is_header and not any(token.tag_ in FINITE for token in line)

@@ -48,7 +48,14 @@ from sarag_rdf.extraction.phrases import (
     Word,
     normalize_words,
 )
-from sarag_rdf.extraction.prose import FINITE, prose_of, set_source_text, source_text, whole_text
+from sarag_rdf.extraction.prose import (
+    FINITE,
+    block_ends,
+    prose_of,
+    set_source_text,
+    source_text,
+    whole_text,
+)
 from sarag_rdf.extraction.tables import CellReader, find_cells
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.graph.ontology.schema import Schema
@@ -153,17 +160,22 @@ class SpacyExtractor:
     def parsed(self, documents: Iterable[Document]) -> Iterator[ParsedDocument]:
         """The same with the parse of each document, for extractors that find more in it."""
         ahead, documents = tee(documents)
-        texts = (prose_of(document.text) for document in ahead)
+        texts = (self._with_source_text(document.text) for document in ahead)
         docs = self.pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
-            set_source_text(doc, document.text)
             is_headline = self._is_headline(document.title, doc.text)
             yield parse_document(doc, document.title, self._matcher, is_headline=is_headline)
+
+    def _with_source_text(self, text: str) -> Doc:
+        """The words of the prose of a text, which is recorded with them."""
+        doc = self.pipeline.make_doc(prose_of(text))
+        set_source_text(doc, text)
+        return doc
 
     def _is_headline(self, title: str, text: str) -> bool:
         """Whether a title is no name: a sentence, or dated, with words that are not in the text.
 
-        So is a numbered one: "07 Letter".
+        So is a numbered one: "07 Letter", and one with an indefinite article: "A short history".
         """
         from sarag_rdf.extraction.entity_typing import FULL_DATE
 
@@ -174,6 +186,8 @@ class SpacyExtractor:
             return True
         if not any(len(word) > 3 and word.islower() for word in title.split()):
             return False
+        if first in ("A", "An") and others and others[0].islower():
+            return True
         words = self.pipeline(title)
         is_sentence = any(
             verb.pos_ == "AUX" or after.pos_ not in ("NOUN", "ADJ", "VERB")  # not "head coaches"
@@ -208,14 +222,19 @@ def load_pipeline(model: str | None = None) -> Language:
 
 
 def _prepare(doc: Doc) -> Doc:
-    """Two years in brackets as three tokens ("(1627\u20131690)"); lines begin sentences."""
+    """Two years in brackets as three tokens ("(1627\u20131690)"); what ends a block, a sentence."""
     with doc.retokenize() as retokenizer:
         for before, token in pairwise(doc):
             if before.text == "(" and (years := _YEARS.fullmatch(token.text)):
                 retokenizer.split(token, [*years.groups()], [(token, 0)] * 3)
+    ends = block_ends(whole_text(doc)) if "\n" in doc.text else set()
     for before, space in pairwise(doc[:-1]):
-        if before.text in _STOPS and "\n" in space.text:
-            doc[space.i + 1].is_sent_start = True
+        if "\n" in space.text:
+            offsets = range(space.idx, space.idx + len(space))
+            if before.text in _STOPS or not ends.isdisjoint(offsets):
+                doc[space.i + 1].is_sent_start = True
+                for token in doc[space.i + 2 : space.i + 3]:
+                    token.is_sent_start = False  # else the parser ends a sentence after one word
     return doc
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import re
+import unicodedata
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +30,7 @@ _BYTES_PER_CHAR = 40
 _REQUIRED_FOLDER = {".docx": "word/", ".pptx": "ppt/", ".xlsx": "xl/", ".epub": "META-INF/"}
 """The folder that the ZIP archive must contain, by suffix."""
 _INSTALL = "needs an optional package: pip install 'sarag-rdf[documents]'"
+_LIGATURES = re.compile("[\ufb00-\ufb06]")
 _REPAIR = "open it in its application and save it again, or as text"
 
 
@@ -40,8 +43,15 @@ def read(file: OpenInput) -> Iterator[Record]:
     if not _has_signature(file, file.path):
         raise UnreadableError(f"is not a {file.path.suffix.lower()} file: {_REPAIR}")
     markdown, own_title = run_sandboxed(file, _convert, file.path)
+    if file.path.suffix.lower() == ".pdf":
+        markdown, own_title = map(_without_ligatures, (markdown, own_title))
     title, text = split_title(clean(check_length(markdown, file.max_chars)))
     yield Record(text, clean_line(own_title) or title)
+
+
+def _without_ligatures(text: str) -> str:
+    """The text with letters for the Latin ligatures of printed pages ("\ufb01"), which are no words."""
+    return _LIGATURES.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
 
 
 def _convert(path: Path) -> tuple[str, str]:

@@ -701,6 +701,15 @@ def test_documents_need_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert install in problem(docx(tmp_path))
 
 
+def test_ligatures_of_printed_pages_are_letters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed = "The \ufb01rst \ufb02oor, 5 m\u00b2."
+    fake_markitdown(monkeypatch, tmp_path / "pdf", converting_to(printed))
+    (source,) = sources(write(tmp_path, "a.pdf", b"%PDF-1.7"))
+    assert source.text == "The first floor, 5 m\u00b2."
+
+
 def fake_markitdown(monkeypatch: pytest.MonkeyPatch, folder: Path, source: str) -> None:
     """A converter that the process which reads documents finds before any other."""
     folder.mkdir()

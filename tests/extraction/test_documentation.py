@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -60,7 +61,7 @@ def test_entities_of_documentation_are_things(extractor: SpacyExtractor, corpus:
         titles.add(document.title)
         words = " ".join(document.text.split())
         assert all(text in words for m in found.mentions for d in m.descriptions
-                   for text in [d.removeprefix(f"{m.name}: ").split(". ")[0]])  # fmt: skip
+                   for text in [re.split(r"[.?:] ", d.removeprefix(f"{m.name}: "))[0]])  # fmt: skip
     things = set((CORPORA / corpus / "things.txt").read_text(encoding="utf-8").splitlines())
     assert set(MUST[corpus]) <= names
     assert len(pages) >= 8

@@ -2,8 +2,8 @@
 
 The names, types and classes were written down before the rules were tuned, but the rules were then
 tuned on them: this is development material, and the floors are no estimate for other texts. Those
-of `articles.toml` and `collections.toml` were written after the rules, one for each rule that no
-other text needs.
+of `articles.toml`, `collections.toml` and `notes.toml` were written after the rules, one for each
+rule that no other text needs.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ FLOORS = {
     "documentation": Score(1.0, 0.96, 0.96, 1.0),
     "articles": Score(0.99, 1.0, 0.94, 1.0),
     "collections": Score(1.0, 1.0, 1.0, 1.0),
+    "notes": Score(1.0, 1.0, 1.0, 1.0),
 }
 
 
@@ -68,7 +69,7 @@ def statement_of(relation: Relation) -> str:
 def measured(extractor: SpacyExtractor, kind: str) -> tuple[Score, list[str]]:
     """The score of one file, and what is wrong in it."""
     marked = tomllib.loads((MARKED / f"{kind}.toml").read_text("utf-8"))["documents"]
-    assert len(marked) >= 6
+    assert len(marked) >= 2
     documents = [
         Document(f"urn:{n}", "urn:source", item["title"], item["text"], 0, len(item["text"]))
         for n, item in enumerate(marked)
