@@ -41,7 +41,6 @@ MAY_IMPORT: dict[str, set[str]] = {
     "kg": {"base", "graph", "models", "extraction", "retrieval", "answering", "building"},
     "plugins.http_writes": {"base", "graph", "building", "kg", "server"},
     "plugins.link_candidates": {"base", "graph", "building", "plugins.constraints"},
-    "plugins.graph_store": {"base", "graph", "server"},
     "plugins.link_commands": {"base", "kg", "cli"},
     "plugins.tables": {"base", "graph", "building"},
     "plugins.typed_queries": {"base", "graph", "retrieval", "answering"},

@@ -261,11 +261,6 @@ def has_other_text(doc: Doc) -> bool:
     return whole_text(doc) != doc.text
 
 
-def whole_text(doc: Doc) -> str:
-    """The text of the document of a parse, as long as that of the parse."""
-    return str(doc.user_data.get(_KEY, doc.text))
-
-
 def source_text(span: Span) -> str:
     """The text of a span as it is in the document, with single spaces.
 

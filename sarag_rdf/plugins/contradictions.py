@@ -30,7 +30,6 @@ from sarag_rdf.building.link_records import identities
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.entity_commands import list_or_undo, undo_options
 from sarag_rdf.cli.output import counted, emit, write_output
-from sarag_rdf.plugins.constraints import Constraints
 from sarag_rdf.graph.graph_reader import GraphReader, term_reader
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.parts import select_parts
@@ -48,6 +47,7 @@ from sarag_rdf.graph.valid_time import (
 from sarag_rdf.kg.deciding import record_decisions
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.schemas import schema_in_force
+from sarag_rdf.plugins.constraints import Constraints
 from sarag_rdf.plugins.statements import said_in, stating_rows
 
 RULE = "contradiction"

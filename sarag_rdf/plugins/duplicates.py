@@ -13,11 +13,11 @@ import numpy as np
 from sarag_rdf.base.arrays import find, logistic
 from sarag_rdf.base.vocab import SARAG, SEMAPV, TYPE_CLASSES, text_of
 from sarag_rdf.building.merge_rules import EntityFeatures, MergeContext, MergeRule, proposal
-from sarag_rdf.plugins.constraints import Constraints
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import Match
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.vectors.search_indexes import VectorIndex
+from sarag_rdf.plugins.constraints import Constraints
 from sarag_rdf.plugins.merge_by_name import by_initials
 
 MIN_NAME, MIN_CONFIDENCE = 0.6, 0.6

@@ -23,11 +23,11 @@ from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import VALUE_TYPES
 from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 from sarag_rdf.building.link_records import EXACT, NO_MAPPING, CandidateOptions, Match
-from sarag_rdf.plugins.constraints import Constraints
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema_reader import schema_of
 from sarag_rdf.graph.stored_ontologies import ontology_triples
 from sarag_rdf.graph.texts import by_language, entity_labels
+from sarag_rdf.plugins.constraints import Constraints
 
 NAME_WEIGHT, KIND_WEIGHT, TEXT_WEIGHT = 0.6, 0.15, 0.25
 NEIGHBOUR_WEIGHT = 0.4

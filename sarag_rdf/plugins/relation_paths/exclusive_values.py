@@ -10,7 +10,6 @@ from itertools import chain, permutations, product
 from sarag_rdf.base.iris import statement_iri
 from sarag_rdf.base.types import Query, RelationPath
 from sarag_rdf.base.vocab import text_of
-from sarag_rdf.plugins.constraints import Constraints
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.valid_time import (
@@ -26,6 +25,7 @@ from sarag_rdf.graph.valid_time import (
     span_of,
     stated_times,
 )
+from sarag_rdf.plugins.constraints import Constraints
 from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Triple, walks
 from sarag_rdf.plugins.relation_paths.tense import is_past_tense
