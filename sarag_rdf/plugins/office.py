@@ -50,7 +50,7 @@ def read(file: OpenInput) -> Iterator[Record]:
 
 
 def _without_ligatures(text: str) -> str:
-    """The text with letters for the Latin ligatures of printed pages ("\ufb01"), which are no words."""
+    """The text with letters for the Latin ligatures of printed pages, which search would miss."""
     return _LIGATURES.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
 
 

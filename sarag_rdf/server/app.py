@@ -24,7 +24,6 @@ from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.kg.rdf_export import prefixes_under
 from sarag_rdf.server.asking import ask, search
-from sarag_rdf.server.explore import complete, names, neighbours, prefixes
 from sarag_rdf.server.guard import METRICS_TYPE, Guard, Metrics, error_response
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
 from sarag_rdf.server.openapi import (
@@ -60,10 +59,6 @@ def routes(doors: Sequence[Door] = ()) -> list[BaseRoute]:
         "/update": update,
         "/search": search,
         "/ask": ask,
-        "/graph/neighbours": neighbours,
-        "/graph/complete": complete,
-        "/graph/prefixes": prefixes,
-        "/graph/names": names,
         "/metrics": metrics,
         HEALTH_PATH: health,
         RESOURCE_PATH: resource,

@@ -185,10 +185,6 @@ _RESULTS: Final[Mapping[str, Json]] = {
         usage=OBJECT,
         **_of(OBJECTS, "facts citations contexts trace activations"),
     ),
-    "Part": closed(nodes=OBJECTS, edges=OBJECTS, left_out=OBJECT),
-    "Terms": closed(terms=OBJECTS),
-    "Nodes": closed(nodes=OBJECTS),
-    "Prefixes": closed(prefixes=OBJECT),
     "Health": closed(**_of(TEXT, "status revision version")),
     "Error": closed(error=_FAILURE),
 }

@@ -215,10 +215,6 @@ async def _stream_body(request: Request, limit: int | None) -> AsyncIterator[byt
 
 # ------------------------------------------------------------------ Declared parameters
 
-MAX_NODES: Final = 500
-"""Nodes of a part of a graph at most."""
-MAX_TERMS: Final = 30
-"""Completions at most."""
 MAX_WEIGHTS: Final = 100
 """Activation weights of one question that are given one by one."""
 RESOURCE_FORMATS = Literal["turtle", "ntriples", "jsonld", "rdfxml", "html"]
@@ -296,26 +292,6 @@ class Parameters(Declared):
         Field(max_length=50),
     ] = ()
     """Parts of the graph: documents, names of imported graphs, or all. Default: those served."""
-
-
-class Neighbours(Parameters):
-    """Of ``/graph/neighbours``."""
-
-    iri: Iri
-    """IRI of the node."""
-    limit: Annotated[int, Field(ge=1, le=MAX_NODES)] = 40
-    """Neighbours at most."""
-
-
-class Complete(Parameters):
-    """Of ``/graph/complete``."""
-
-    prefix: Annotated[str, Field(max_length=200)] = ""
-    """The text."""
-    kind: Literal["class", "property", "entity"] = "entity"
-    """What is looked up."""
-    limit: Annotated[int, Field(ge=1, le=MAX_TERMS)] = MAX_TERMS
-    """Terms at most."""
 
 
 class Resource(Declared):

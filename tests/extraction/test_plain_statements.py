@@ -154,7 +154,7 @@ def test_what_a_pronoun_or_a_title_stands_for(
         ("Petrel", "The Petrel is new.\n\n| Property | Value |\n|---|---|\n| Length | 30 m |",
          "Petrel lengthM 30"),
         ("Petrel", "The Petrel is new.\nLength | 30 m\nHeadquarters | Hull", "Petrel lengthM 30"),
-        ("Patents", "| Patent | Holder |\n|---|---|\n| GB-1 | Larch Company |\n| GB-7 | Fell Works |",
+        ("Patents", "| Patent | Holder |\n|--|--|\n| GB-1 | Larch Company |\n| GB-7 | Fell Works |",
          "GB-1 owner Larch Company; GB-7 owner Fell Works"),
         ("Fleet", "| Vessel | Length (m) |\n|---|---:|\n| Petrel | 30 |\n| Tern | n/a |",
          "Petrel lengthM 30"),

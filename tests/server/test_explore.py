@@ -12,9 +12,8 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
-from sarag_rdf.server.explore import NameIndex, write_names
+from sarag_rdf.plugins.explorer import MAX_NODES, NameIndex, write_names
 from sarag_rdf.server.picture.trace import activation_frames, chain_to
-from sarag_rdf.server.requests import MAX_NODES
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.sample_graph import make_graph
 from tests.server.running import Running, serving

@@ -19,6 +19,7 @@ from openapi_spec_validator import validate
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Source
 from sarag_rdf.models.client import OpenAIEmbedder
+from sarag_rdf.plugins import explorer
 from sarag_rdf.plugins.agents.openai_door import door as openai
 from sarag_rdf.plugins.http_writes import graph_store
 from sarag_rdf.server import sparql
@@ -34,7 +35,8 @@ from tests.server.running import Got, Running, serving
 from tests.strategies import RETRIEVERS
 
 QUESTION = "Which river flows through the seat of Orbis?"
-DOORS = [open_(ServeSettings(Path()), None) for open_ in (openai, graph_store.door)]  # type: ignore[arg-type]
+OPEN = (openai, graph_store.door, explorer.door)
+DOORS = [open_(ServeSettings(Path()), None) for open_ in OPEN]  # type: ignore[arg-type]
 
 
 def endpoint(handler: BaseHTTPRequestHandler) -> None:

@@ -20,7 +20,7 @@ from sarag_rdf.graph.store.query_outline import UnusedTerm
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.lookup import EntityDescription, Neighbourhood
 from sarag_rdf.kg.queries import QueryExplanation
-from sarag_rdf.server.explore import GraphPart
+from sarag_rdf.plugins.explorer import GraphPart
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
 from sarag_rdf.server.query_evaluation import known_prefixes
 from sarag_rdf.server.sparql import DescribeJob

@@ -14,10 +14,11 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from urllib.parse import quote
 
 import pyoxigraph as ox
+from pydantic import Field
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -27,18 +28,21 @@ from sarag_rdf.base.resources import query_file
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, Term
 from sarag_rdf.graph.valid_time import TIMES
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError
-from sarag_rdf.server.openapi import IRIS, Operation, operations
-from sarag_rdf.server.query_evaluation import QueryJob, Rows, evaluate, known_prefixes
-from sarag_rdf.server.requests import (
-    MAX_NODES,
-    Complete,
-    Neighbours,
-    Parameters,
-    check_iri,
-    json_body,
-    run,
+from sarag_rdf.server.openapi import (
+    IRIS,
+    OBJECT,
+    OBJECTS,
+    Door,
+    Operation,
+    closed,
+    operations,
+    route,
 )
+from sarag_rdf.server.pool import Workers
+from sarag_rdf.server.query_evaluation import QueryJob, Rows, evaluate, known_prefixes
+from sarag_rdf.server.requests import Iri, Parameters, check_iri, json_body, run
 from sarag_rdf.server.resource_reader import is_iri_term
+from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import Worker
 
 CompletionKind = Literal["class", "property", "entity"]
@@ -51,6 +55,30 @@ _NAME_LENGTH = 120
 _CACHED = 16
 _MOST_LABELS = 1 << 24
 _Json = dict[str, Any]
+MAX_NODES: Final = 500
+"""Nodes of a part of a graph at most."""
+MAX_TERMS: Final = 30
+"""Completions at most."""
+
+
+class Neighbours(Parameters):
+    """Of ``/graph/neighbours``."""
+
+    iri: Iri
+    """IRI of the node."""
+    limit: Annotated[int, Field(ge=1, le=MAX_NODES)] = 40
+    """Neighbours at most."""
+
+
+class Complete(Parameters):
+    """Of ``/graph/complete``."""
+
+    prefix: Annotated[str, Field(max_length=200)] = ""
+    """The text."""
+    kind: Literal["class", "property", "entity"] = "entity"
+    """What is looked up."""
+    limit: Annotated[int, Field(ge=1, le=MAX_TERMS)] = MAX_TERMS
+    """Terms at most."""
 
 
 @operations(get=Operation(Neighbours, gives="Part"))
@@ -92,6 +120,19 @@ async def prefixes(request: Request) -> Response:
     """Prefixes of common vocabularies, of the graph, and of its ontologies."""
     parameters = await Parameters.of(request)
     return await run(request, ExploreJob("prefixes", (), parameters.over), "", "pages")
+
+
+def door(settings: ServeSettings, workers: Workers) -> Door:  # noqa: ARG001 - as all doors
+    """What the explorer and the editor read of a server."""
+    handlers = (neighbours, complete, names, prefixes)
+    routes = [route(f"/graph/{handler.__name__}", handler) for handler in handlers]
+    schemas = {
+        "Part": closed(nodes=OBJECTS, edges=OBJECTS, left_out=OBJECT),
+        "Terms": closed(terms=OBJECTS),
+        "Nodes": closed(nodes=OBJECTS),
+        "Prefixes": closed(prefixes=OBJECT),
+    }
+    return Door("/graph", "Parts of the graph", routes, may_cost=False, schemas=schemas)
 
 
 # ------------------------------------------------------------------------------ In a worker
