@@ -14,7 +14,8 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import chain, islice
+from functools import cached_property
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -66,9 +67,12 @@ _BERT: Final = {
 _MODULES: Final = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 _BATCH: Final = 1024
 """Tokens that are encoded at once, or those of one text; more do not fit into a core's cache."""
-_ROWS: Final = 32
-"""Tokens are filled up to a multiple of this, so that sums of a product of matrices have the same
-order whatever the number of texts, and a vector does not depend on the other texts."""
+_FILLINGS: Final = ((32, 1), (48, 12), (96, 96))
+"""Multiples to which the tokens of a batch and those of each text in it are filled up, so that sums
+of a product of matrices have the same order whatever the number of texts, and a vector does not
+depend on the other texts. Which of them it takes depends on the processor."""
+_PLACES: Final = 13
+"""Places in a product at which it is tried whether they make no difference."""
 _BLOCK: Final = 64
 """Tokens whose activations are computed at once, for the same reason."""
 _SQRT_HALF: Final = np.float32(np.sqrt(0.5))
@@ -125,26 +129,43 @@ class Bert:
             while several := list(islice(batches, self._cores)):
                 # On products this small several threads are slower than one.
                 with self._turn, self._pools.limit(limits=1, user_api="blas"):
+                    _ = self._filling
                     done = list(threads.map(self._states, several))
                 yield from chain.from_iterable(done)
 
+    @cached_property
+    def _filling(self) -> tuple[int, int]:
+        """The first of `_FILLINGS` with which a row of a product does not depend on its place."""
+        weight = self.weights["encoder.layer.0.attention.self.query.weight"].T
+        some = np.random.default_rng(0).standard_normal((3 * 96, len(weight)), dtype=np.float32)
+        for rows, of_text in _FILLINGS:
+            whole = some[: 3 * rows] @ weight
+            slices = (slice(n, n + rows) for n in range(0, min(rows, _PLACES), of_text))
+            if all(np.array_equal(some[each] @ weight, whole[each]) for each in slices):
+                return rows, of_text
+        return _FILLINGS[-1]
+
     def _states(self, texts: Sequence[Encoding]) -> list[Floats]:
         """The states of the texts of one batch."""
-        ends = np.cumsum([len(text.ids) for text in texts])
-        padding = [0] * (_ROWS - ends[-1] % _ROWS)
-        places = np.concatenate([*(np.arange(len(text.ids)) for text in texts), padding])
-        kinds = np.concatenate([*(text.type_ids for text in texts), padding])
-        tokens = chain(*(text.ids for text in texts), padding)
-        words = np.concatenate([self._words[token : token + 1] for token in tokens])
+        rows, of_text = self._filling
+        sizes = [len(text.ids) for text in texts]
+        begins = [0, *accumulate(size + -size % of_text for size in sizes)]
+        spans = [slice(begin, begin + size) for begin, size in zip(begins, sizes, strict=False)]
+        filled = begins[-1] + -begins[-1] % rows
+        places, kinds, tokens = np.zeros((3, filled), dtype=np.int64)
+        for text, span in zip(texts, spans, strict=True):
+            places[span] = np.arange(len(text.ids))
+            kinds[span], tokens[span] = text.type_ids, text.ids
+        words = np.concatenate([self._words[token : token + 1] for token in tokens.tolist()])
         states = (
             words.astype(np.float32, copy=False)
-            + self.weights["embeddings.position_embeddings.weight"][places.astype(int)]
-            + self.weights["embeddings.token_type_embeddings.weight"][kinds.astype(int)]
+            + self.weights["embeddings.position_embeddings.weight"][places]
+            + self.weights["embeddings.token_type_embeddings.weight"][kinds]
         )
         states = self._norm(states, "embeddings")
         for number in range(self._layers):
             layer = f"encoder.layer.{number}"
-            attended = self._attention(states, ends, layer)
+            attended = self._attention(states, spans, layer)
             attended = self.linear(attended, f"{layer}.attention.output.dense")
             states = self._norm(states + attended, f"{layer}.attention.output")
             inner = self.linear(states, f"{layer}.intermediate.dense")
@@ -153,24 +174,25 @@ class Bert:
             states = self._norm(
                 states + self.linear(inner, f"{layer}.output.dense"), f"{layer}.output"
             )
-        return np.split(states, ends)[: len(texts)]
+        return [states[span] for span in spans]
 
-    def _attention(self, states: Floats, ends: NDArray[np.int64], layer: str) -> Floats:
+    def _attention(self, states: Floats, spans: Sequence[slice], layer: str) -> Floats:
         """softmax(Q K^T / sqrt(d)) V in each text for each head of d dimensions, side by side."""
         parts = [
-            np.split(self.linear(states, f"{layer}.attention.self.{part}"), ends)
+            self.linear(states, f"{layer}.attention.self.{part}")
             for part in ("query", "key", "value")
         ]
-        attended = []
-        for text in zip(*parts, strict=True):
+        attended = np.zeros_like(parts[0])
+        for span in spans:
             query, key, value = (
-                part.reshape(len(part), self._heads, -1).transpose(1, 0, 2) for part in text
+                part[span].reshape(span.stop - span.start, self._heads, -1).transpose(1, 0, 2)
+                for part in parts
             )
             scores = query @ key.transpose(0, 2, 1) / np.float32(np.sqrt(query.shape[-1]))
             weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
             weights /= weights.sum(axis=-1, keepdims=True)
-            attended.append((weights @ value).transpose(1, 0, 2).reshape(query.shape[1], -1))
-        return np.concatenate(attended)
+            attended[span] = (weights @ value).transpose(1, 0, 2).reshape(query.shape[1], -1)
+        return attended
 
     def linear(self, states: Floats, name: str) -> Floats:
         """A fully connected layer, by the name of its weights."""

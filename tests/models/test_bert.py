@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -103,6 +106,27 @@ def test_a_vector_does_not_depend_on_other_texts(model: Path) -> None:
         np.testing.assert_array_equal(encoder.embed([text])[0], row)
     backwards = encoder.embed(TEXTS[::-1])[::-1]
     np.testing.assert_array_equal(backwards, together)
+
+
+ALONE = """
+import json, sys
+from pathlib import Path
+from sarag_rdf.models.bert import BertEncoder
+encoder, texts = BertEncoder(Path(sys.argv[1])), json.loads(sys.argv[2])
+together = encoder.embed(texts)
+assert all((encoder.embed([t])[0] == row).all() for t, row in zip(texts, together, strict=True))
+"""
+
+
+@pytest.mark.parametrize("processor", ["Haswell", "Prescott", "SkylakeX"])
+def test_nor_does_it_on_other_processors(model: Path, processor: str) -> None:
+    """OpenBLAS has a product of matrices for each, whose sums have another order."""
+    flags = Path("/proc/cpuinfo").read_text() if sys.platform == "linux" else ""
+    needed = {"Haswell": " avx2", "Prescott": " pni", "SkylakeX": " avx512vl"}[processor]
+    if needed not in flags:
+        pytest.skip(f"optional: no processor with{needed}")
+    command = [sys.executable, "-c", ALONE, str(model), json.dumps(TEXTS)]
+    subprocess.run(command, check=True, env={**os.environ, "OPENBLAS_CORETYPE": processor})
 
 
 def test_no_text(model: Path) -> None:

@@ -254,13 +254,7 @@ class OxigraphStore:
             raise StoreError("not a SELECT query")
         return result
 
-    def each_row(
-        self,
-        text: str,
-        key: str,  # noqa: ARG002
-        *,
-        iris: bool = False,  # noqa: ARG002
-    ) -> Iterator[tuple[Any, ...]]:
+    def each_row(self, text: str, key: str, *, iris: bool = False) -> Iterator[tuple[Any, ...]]:  # noqa: ARG002
         try:
             solutions: Any = self.inner.query(text)
         except _ENGINE_ERRORS as error:
