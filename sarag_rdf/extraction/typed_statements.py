@@ -46,8 +46,8 @@ _UNIT_NAMES = "|".join(map(re.escape, sorted(UNIT_IRIS, key=len, reverse=True)))
 UNIT_OF_LABEL = re.compile(rf" (?:in |\()({_UNIT_NAMES})\)?$")
 """The unit at the end of a label: "length in km"."""
 _UNIT_OF_COMMENT = re.compile(rf"(?:\bin |\()({_UNIT_NAMES})(?=[.,;)]|$)")
-_UNIT_OF_IRI = re.compile(r"(?<=[a-z0-9])_?([A-Z][a-z]*|(?<=_)[a-z]+)$")
-"""The last word of a local name: "lengthKm", "length_km"."""
+_UNIT_OF_IRI = re.compile(r"(?<=[a-z0-9])_?((?!In$)[A-Z][a-z]*|(?<=_)(?!in$)[a-z]+)$")
+"""The last word of a local name: "lengthKm", "length_km", but not "builtIn"."""
 _FACTORS: Final[Mapping[str, tuple[str, Fraction]]] = {
     UNIT + unit: (quantity, Fraction(factor))
     for quantity, factors in ENGLISH["factors"].items()

@@ -111,7 +111,7 @@ def test_a_preposition_belongs_to_a_property(
 @pytest.mark.parametrize(
     ("question", "text"),
     [
-        ("How long is the Swan Cello?", "124"),
+        ("How long is the Swan Cello?", "124 cm"),  # the label declares it
         ("How heavy is the Swan Cello?", ""),
         ("Which is older, the Swan Cello or the Lark Lute?", "the Swan Cello"),
         ("Where was Jon Orre the Younger born?", "Lisse"),  # no comparison

@@ -24,10 +24,12 @@ from sarag_rdf.base.types import (
 from sarag_rdf.base.vocab import text_of
 from sarag_rdf.base.words import saying
 from sarag_rdf.extraction.text_values import measure
+from sarag_rdf.extraction.typed_statements import declared_unit, range_kind
 from sarag_rdf.graph.valid_time import stated_times, timed
 from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.exclusive_values import exclusive_count, most_precise
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.path_model import THING, Hop
 from sarag_rdf.plugins.relation_paths.path_wording import spoken
 from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Topic, Triple, walks
@@ -208,20 +210,29 @@ def joined(query: Query, several: Sequence[Found], names: Sequence[str], lead: s
 
 
 def stated_units(view: GraphView, paths: Iterable[RelationPath]) -> dict[str, set[str]]:
-    """Dates and numbers at the ends of paths -> the units in which documents state them."""
-    if not view.reader.extracted.parts:
-        return {}
+    """Dates and numbers at the ends of paths -> the units in which documents state them.
+
+    That which a property declares is that of all its values.
+    """
     stated = {
         (path.hops[-1][0], answer.name): [path.topic, *answer.nodes][-1]
         for path in paths
         for answer in path.answers
+        if not answer.iri
     }
+    known, units = view.derived(all_in_use).ontology.properties, defaultdict[str, set[str]](set)
+    for property_, value in list(stated):
+        own = known.get(property_)
+        if own and range_kind(own) in ("number", "any") and (unit := declared_unit(own)):
+            units[value].add(unit)
+            del stated[property_, value]
+    if not view.reader.extracted.parts or not stated:
+        return units
     entities = view.derived(Identities).every(stated.values())
-    units = defaultdict[str, set[str]](set)
     for row in view.reader.select_provenance_for("typed-statements", entities):
         _, _, property_, object_, unit, *_ = row
-        if (property_.value, value := text_of(object_)) in stated:
-            units[value].add(text_of(unit) if unit else "")
+        if unit and (property_.value, value := text_of(object_)) in stated:
+            units[value].add(text_of(unit))
     return units
 
 
@@ -233,5 +244,5 @@ def with_units(view: GraphView, found: Found) -> Found:
 
 def with_unit(value: str, units: Mapping[str, set[str]]) -> str:
     """A date or number with the unit in which it is stated, if that is one."""
-    own = units.get(value, set()) - {""}
+    own = units.get(value, set()).copy()
     return measure(value, own.pop()) if len(own) == 1 else value
