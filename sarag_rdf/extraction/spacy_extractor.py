@@ -30,6 +30,7 @@ from sarag_rdf.base.types import (
     Method,
     Relation,
 )
+from sarag_rdf.extraction.cells import CellReader, find_cells
 from sarag_rdf.extraction.names import (
     FIRST_NAMES,
     MAX_SENTENCES,
@@ -56,7 +57,6 @@ from sarag_rdf.extraction.prose import (
     source_text,
     whole_text,
 )
-from sarag_rdf.extraction.tables import CellReader, find_cells
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
