@@ -124,10 +124,10 @@ def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     nothing = ""
     if how == "index":
         nothing = f"no documents in {', '.join(map(str, inputs))}: name a folder that contains some"
-        if not options["as_json"] and not any(map(_has_files, inputs)):
+    with flags.open_graph(options, base=options.get("base")) as kg:
+        if nothing and not options["as_json"] and not any(map(_has_files, inputs)):
             problem(nothing)
             return 1
-    with flags.open_graph(options, base=options.get("base")) as kg:
         if options["dry_run"]:
             schema = kg.ontologies.schema(more=ontologies) if ontologies else None
             extractor = _extractor(kg, how, options, schema)
