@@ -14,21 +14,31 @@ from itertools import groupby
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType, Mention, Relation
+from sarag_rdf.extraction.names import ENGLISH, listed
 from sarag_rdf.extraction.phrases import Argument, PhraseMatcher
 from sarag_rdf.extraction.text_values import UNIT_IRIS, ValueKind, parse_value
 from sarag_rdf.extraction.typed_statements import UNIT_OF_LABEL, literal
 from sarag_rdf.graph.ontology.schema import OntologyProperty
 
-_KEYED = re.compile(r"(?:^|(?<=[;*] ))[\s>*+-]*([A-Z\w][^\n:;*|.,]{1,40}?)\**:\**[ \t]+([^\n;*|]+)")
-_HEADING = re.compile(r"#{1,6}[ \t]+(.+?)[ \t#]*$")
+_KEYED = re.compile(r"[\s>*+-]*([A-Z\w][^\n:;*|.,]{1,40}?)\**:\**[ \t]+([^\n;*|]+)")
+_NEXT_KEYED = re.compile(r"; ([A-Z\w][^\n:;*|.,]{1,40}?): ([^\n;*|]+)")
+_HEADING = re.compile(r"(?:#{1,6}[ \t]+|\*\*)([^|:]+?)[ \t#*]*$")
+_FENCE = re.compile(r" {0,3}(?:```|~~~)")
+_INDENTED = re.compile(r"(?:\t| {4}| +[*+-] )")
 _RULE = re.compile(r"[\s|:+-]+")
 _MARKS = re.compile(r"[*_`]+|<[^<>]*>")
-_LISTED = re.compile(r"\s*(?:[,;]| and )\s+")
+_BREAK = re.compile(r"<br ?/?>", re.IGNORECASE)
+_BAR = re.compile(r"(?<!\\)\|")
+_LISTED = re.compile(r"\s*(?:[,;]|(?<=\s)and(?=\s))\s*")
 _KINDS: tuple[ValueKind, ...] = ("date", "money", "duration", "quantity", "number", "url")
+_SECTIONS, _NO_NAMES, _JOINTS = (
+    frozenset(listed(ENGLISH["tables"][name])) for name in ("sections", "no_names", "joints")
+)
 CONFIDENCE = 0.9
 """That of a statement of a sentence (`spacy_extractor`)."""
 _MAX_WORDS = 8
 """Words of a cell that may be a name."""
+_TWO = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +48,8 @@ class Cell:
     key: str
     text: str
     subject: str = ""
+    is_row: bool = False
+    """Whether the subject is the first cell of a row."""
     kind: str = ""
     """What the header calls the things in the first column."""
 
@@ -45,35 +57,50 @@ class Cell:
 def find_cells(text: str, prose: str, matcher: PhraseMatcher) -> Iterator[Cell]:
     """The cells with a key that is a label of a property, in the order of the text.
 
-    Lines that are not prose are no keys and values, but code and settings.
+    Lines that are not prose are no keys and values, but code and settings; nor are those below
+    others. A heading that is no usual one of a section says what the lines below it are about.
     """
-    subject = ""
+    subject, is_code = "", False
     lines = zip(text.split("\n"), prose.split("\n"), strict=True)
     for is_table, block in groupby(lines, lambda pair: "|" in pair[0]):
         if is_table:
-            yield from _of_table([line for line, _ in block], subject, matcher)
+            rows = [line for line, _ in block]
+            if not is_code and not any(map(_INDENTED.match, rows)):
+                yield from _of_table(rows, subject, matcher)
             continue
         for line, said in block:
+            is_code ^= _FENCE.match(line) is not None or line.strip() in ("<!--", "-->")
+            if is_code or _INDENTED.match(line):
+                continue
             if heading := _HEADING.match(line):
-                subject = heading[1]
-            for key, value in _KEYED.findall(line) if said.strip() else ():
+                is_usual = heading[1].casefold() in _SECTIONS
+                subject = subject if is_usual else heading[1]
+            first = _KEYED.match(line) if said.strip() else None
+            for key, value in (first.groups(), *_NEXT_KEYED.findall(line)) if first else ():
                 if matcher.labelled(_bare(key)):
                     yield Cell(key.strip(), value.strip(), subject)
+                elif matcher.classes_of_noun(key.lower()):
+                    subject = value.strip()  # "Company: Fell Works"
 
 
 def _of_table(lines: Sequence[str], subject: str, matcher: PhraseMatcher) -> Iterator[Cell]:
+    has_header = any(_RULE.fullmatch(line) for line in lines[1:2])
     rows = [_cells(line) for line in lines if not _RULE.fullmatch(line)]
     header = rows[0] if len(rows) > 1 else []
     keys = {n: key for n, key in enumerate(header) if n and matcher.labelled(_bare(key))}
-    for row in rows:
-        if keys and row is not header and row[0]:
-            yield from (Cell(k, row[n], row[0], header[0]) for n, k in keys.items() if n < len(row))
-        elif not keys and len(row) == 2 and matcher.labelled(_bare(row[0])):
-            yield Cell(row[0], row[1], subject)
+    for row in rows[1 if keys or has_header else 0 :]:
+        if keys and row[0] and len(row) == len(header):
+            if not all(matcher.labelled(_bare(row[n])) for n in keys):  # another header
+                yield from (Cell(k, row[n], row[0], True, header[0]) for n, k in keys.items())
+        elif not keys and len(row) == _TWO and matcher.labelled(_bare(row[0])):
+            named = header[1] if has_header and header[1].casefold() not in _SECTIONS else ""
+            yield Cell(row[0], row[1], named or subject)
 
 
 def _cells(line: str) -> list[str]:
-    return [_MARKS.sub("", cell).strip() for cell in line.strip().strip("|").split("|")]
+    line = line.strip()
+    line = line[line.startswith("|") : -1 if line.endswith("|") else None]
+    return [_MARKS.sub("", _BREAK.sub(" ", cell)).strip() for cell in _BAR.split(line)]
 
 
 def _bare(key: str) -> str:
@@ -103,10 +130,10 @@ class CellReader:
     def relations(self, cells: Iterable[Cell]) -> Iterator[Relation]:
         """The statements of the cells, each of the one property with the key that fits best."""
         for cell in cells:
-            name = cell.subject if cell.kind else self._known(cell.subject) or self._topic
-            if not _is_name(name):
+            name, classes = self._subject(cell)
+            if not name:
                 continue
-            subject = self._named(name, self._matcher.classes_of_noun(cell.kind)[:1])
+            subject = self._named(name, classes)
             fitting = [
                 (self._matcher.fit(subject, property_.domains), property_, objects)
                 for property_ in self._matcher.labelled(_bare(cell.key))
@@ -123,20 +150,40 @@ class CellReader:
                     words = subject.text, cell.key.lower(), end.text
                     yield Relation(*words, "", CONFIDENCE, property_.iri, value=end.value)
 
+    def _subject(self, cell: Cell) -> tuple[str, tuple[str, ...]]:
+        """What a cell is about, with its class; nothing for what may be no name.
+
+        That of a row is known from the text, or of a class that the header names.
+        """
+        classes = self._matcher.classes_of_noun(cell.kind.lower())[:1] if cell.kind else ()
+        known = self._known(cell.subject)
+        if cell.is_row:
+            return (cell.subject if known or (classes and _is_name(cell.subject)) else ""), classes
+        return (known if cell.subject else self._topic), ()
+
     def _objects(self, cell: Cell, property_: OntologyProperty) -> Iterator[Argument]:
         text = cell.text.strip().rstrip(".")
+        if text.casefold() in _NO_NAMES or not text.strip("-\u2013\u2014/? "):
+            return
         if property_.is_literal:
             value = next(filter(None, (parse_value(text, kind) for kind in _KINDS)), None)
             unit = UNIT_OF_LABEL.search(cell.key)
             if value and unit and not value.unit:
+                text = f"{text} {unit[1]}"
                 value = replace(value, unit=UNIT_IRIS[unit[1]])
-            if text and (said := literal(property_, text, value)):
+            is_text = text.split()[0].islower() and len(text.split()) > _MAX_WORDS
+            if not is_text and (said := literal(property_, text, value)):
                 yield Argument(text, "value", value=said)
             return
         [type_, *more] = set().union(*map(self._matcher.entity_types, property_.ranges)) or {"misc"}
-        for name in [text] if self._known(text) else _LISTED.split(text):
+        parts = [text] if self._known(text) else _LISTED.split(text)
+        is_place = type_ == "geopolitical" and " and " not in text
+        if len(parts) > 1 and (is_place or not all(map(self._known, parts))):
+            return  # "Paris, Texas", "Holm, Ida", "Farrar, Straus and Giroux"
+        for name in parts:
             object_ = self._named(name, type_="misc" if more else type_)
-            if _is_name(name) and self._matcher.fit(object_, property_.ranges) > 0:
+            is_named = object_.value is None and (self._known(name) or _is_name(name))
+            if is_named and self._matcher.fit(object_, property_.ranges) > 0:
                 yield object_
 
     def _known(self, name: str) -> str:
@@ -152,5 +199,11 @@ class CellReader:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a text may be a name: few words, the first with a capital letter or a digit."""
-    return text[:1].isalnum() and not text[0].islower() and len(text.split()) <= _MAX_WORDS
+    """Whether a text can only be a name: few words with capital letters, no date or number."""
+    words = text.split()
+    if not 0 < len(words) <= _MAX_WORDS or text.casefold() in _NO_NAMES:
+        return False
+    is_plain = not any(mark in text for mark in '()<>?!:;,\u201c"') and any(map(str.isalpha, text))
+    is_value = any(parse_value(text, kind) for kind in _KINDS)
+    named = (w[0].isupper() or w[0].isdigit() or w in _JOINTS for w in words)
+    return is_plain and not is_value and text[0].isalnum() and all(named)

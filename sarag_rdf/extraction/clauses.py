@@ -196,7 +196,9 @@ class _Walk:
                 yield Clause(rule, subject, argument_words, argument, token, is_so)
         for subject in subjects if stem(verb.lower_) == "be" else ():
             for adjective in (child for child in verb.children if child.dep_ == "acomp"):
-                if not is_participle(adjective.lower_):
+                is_asked = verb.i == verb.sent.start or verb.sent[-1].text == "?"
+                is_plain = not any(child.dep_ in ("advmod", "neg") for child in adjective.children)
+                if is_asked or not is_plain or not is_participle(adjective.lower_):
                     continue
                 is_ = (*words, Word(adjective.text))  # "is married to Bo"
                 for child in (c for c in adjective.children if c.dep_ == "prep"):

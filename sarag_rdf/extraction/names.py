@@ -124,7 +124,7 @@ def lead_name(text: str) -> str:
     >>> lead_name("In Canada, it was broadcast later.")
     ''
     """
-    match = _LEAD_NAME.match(text)
+    match = _LEAD_NAME.match(text.lstrip())
     words = match["name"].split() if match else []
     if not words or words[0] in _NOT_OPENING_NAMES:
         return ""
@@ -183,7 +183,7 @@ def short_names_of_person(text: str) -> tuple[str, ...]:
     >>> short_names_of_person("Kevin Wayne Durant (born September 29, 1988) is a player.")
     ('Kevin Durant', 'Kevin W. Durant')
     """
-    match, words = _LEAD_NAME.match(text), lead_name(text).split()
+    match, words = _LEAD_NAME.match(text.lstrip()), lead_name(text).split()
     words = [word.rstrip(",") for word in words if word not in _SUFFIXES]
     if match is None or not re.search(r"\bborn\b|\d{3,4}", match["bracket"] or ""):
         return ()

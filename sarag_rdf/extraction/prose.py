@@ -175,9 +175,9 @@ def block_ends(text: str) -> set[int]:
     breaks = [(*pair, block) for block in blocks for pair in pairwise(block)]
     wrapped = {end: len(line) for (end, line), (_, after), _ in breaks if _runs_on(line, after)}
     usual = sorted(wrapped.values())[len(wrapped) // 2] if wrapped else 0
+    widths = {id(block): max(usual, *(len(each) for _, each in block)) for block in blocks if block}
     for (end, line), (_, after), block in breaks:
-        width = max(usual, *(len(each) for _, each in block))
-        is_full = usual and len(line) + len(after.split()[0]) + 1 + _SLACK > width
+        is_full = usual and len(line) + len(after.split()[0]) + 1 + _SLACK > widths[id(block)]
         if end not in wrapped and not is_full:
             ends.add(end)
     return ends - {-1}

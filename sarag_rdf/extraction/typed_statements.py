@@ -48,6 +48,10 @@ UNIT_OF_LABEL = re.compile(rf" (?:in |\()({_UNIT_NAMES})\)?$")
 _UNIT_OF_COMMENT = re.compile(rf"(?:\bin |\()({_UNIT_NAMES})(?=[.,;)]|$)")
 _UNIT_OF_IRI = re.compile(r"(?<=[a-z0-9])_?((?!In$)[A-Z][a-z]*|(?<=_)(?!in$)[a-z]+)$")
 """The last word of a local name: "lengthKm", "length_km", but not "builtIn"."""
+_QUANTITIES: Final = {
+    quantity: re.compile(rf"(?:{words})\b|(?:{words})$")
+    for quantity, words in ENGLISH["quantities"].items()
+}
 _FACTORS: Final[Mapping[str, tuple[str, Fraction]]] = {
     UNIT + unit: (quantity, Fraction(factor))
     for quantity, factors in ENGLISH["factors"].items()
@@ -85,30 +89,40 @@ def range_kind(property_: OntologyProperty) -> RangeKind:
 def declared_unit(property_: OntologyProperty) -> str:
     """The unit of the values of a property, by a label, its comment or its IRI; empty if unknown.
 
+    An IRI says it with the name of the quantity: "depthM", but not "scoreM" or "birthYear".
+
     >>> declared_unit(OntologyProperty("urn:depth", "depth (m)")).rpartition("/")[2]
     'M'
     """
     labels = (property_.label, *property_.alternatives)
-    named = next(filter(None, map(UNIT_OF_LABEL.search, labels)), None)
+    known = filter(None, map(UNIT_OF_LABEL.search, labels))
+    named = next((match for match in known if not match[0].endswith("(min)")), None)  # "least"
     if named := named or _UNIT_OF_COMMENT.search(property_.definition):
         return UNIT_IRIS[named[1]]
-    last = _UNIT_OF_IRI.search(local_name(property_.iri))
+    name = local_name(property_.iri)
+    last = _UNIT_OF_IRI.search(name)
     names = (last[1], last[1][0].lower() + last[1][1:], last[1].lower()) if last else ()
-    return next((UNIT_IRIS[name] for name in names if name in UNIT_IRIS), "")
+    units = (UNIT_IRIS[each] for each in names if each in UNIT_IRIS)
+    stem = f"{name[: last.start()]} {property_.label}".lower() if last else ""
+    return next((unit for unit in units if _is_quantity(stem, unit)), "")
+
+
+def _is_quantity(text: str, unit: str) -> bool:
+    """Whether a text has a word for what is measured in a unit; "score" has none for metres."""
+    quantity, _ = _FACTORS.get(unit, ("", 1))
+    words = _QUANTITIES.get(quantity)
+    return words is not None and words.search(text) is not None
 
 
 def in_unit_of(property_: OntologyProperty, value: Value) -> Value | None:
-    """A number in the unit that the property declares.
-
-    None if its label declares another quantity than that of the value.
-    """
+    """A number in the unit that the property declares; None for another quantity."""
     unit = declared_unit(property_) if value.unit else ""
     if unit in ("", value.unit):
         return value
     own, factor = _FACTORS.get(value.unit, (value.unit, Fraction(1)))
     quantity, other = _FACTORS.get(unit, (unit, Fraction(1)))
     if own != quantity:
-        return None if UNIT_OF_LABEL.search(property_.label) else value
+        return None
     return replace(value, **number_literal(Fraction(value.lexical) * factor / other), unit=unit)
 
 

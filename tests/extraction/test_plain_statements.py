@@ -118,11 +118,12 @@ def test_values_are_in_the_unit_of_the_property(
 
 
 def test_a_phrase_of_two_properties_is_said(caplog: pytest.LogCaptureFixture) -> None:
-    both = ONTOLOGY.replace('"length"', '"wholesale price"').replace('"mass"', '"wholesale price"')
+    both = ONTOLOGY.replace(":lengthM", ":extent").replace('"length"', '"wholesale price"')
+    both = both.replace('"mass"', '"wholesale price"')
     with caplog.at_level(logging.WARNING):
         text = "The Heron has a wholesale price of 30 euros."
         assert statements(extractor_with(both), text) == ""
-    assert "lengthM> and <" in caplog.text or "mass>" in caplog.text
+    assert "extent> and <" in caplog.text or "mass>" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -166,6 +167,58 @@ def test_what_a_pronoun_or_a_title_stands_for(
 )  # fmt: skip
 def test_keys_and_tables(extractor: SpacyExtractor, title: str, text: str, expected: str) -> None:
     assert statements(extractor, text, title) == expected
+
+
+ABOUT = "Larch Company", "Larch Company grew. "
+"""What the texts below are about, if they do not say that they are about something else."""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("## Tarn Mills Ltd\nHeadquarters: Hull\n\n## Otterby\nHeadquarters: Brookham", ""),
+        ("## Fell Works\n### Key data\nHeadquarters: Hull", ""),
+        ("## Key data\nHeadquarters: Hull", "Larch Company seat Hull"),
+        ("**Barkdown**\n\nHeadquarters: Hull", ""),
+        ("- Barkdown\n  - Headquarters: Hull", ""),
+        ("Company: Fell Works\nHeadquarters: Hull", "Fell Works seat Hull"),
+        ("1. Fell Works. Headquarters: Hull; budget: 300", ""),
+        ("|  | Headquarters |\n|--|--|\n| Barkdown | Hull |\n| Starkdown | Brookham |", ""),
+        ("| Field | Barkdown |\n|--|--|\n| Headquarters | Hull |", ""),
+        ("```\n| Company | Headquarters |\n|--|--|\n| Barkdown | Hull |\n```", ""),
+        ("    | Company | Headquarters |\n    |--|--|\n    | Barkdown | Hull |", ""),
+        ("| Company | Headquarters |\n|--|--|\n| Barkdown | Hull |", "Barkdown seat Hull"),
+        ("| Company | Headquarters |\n|--|--|\n|| Hull |", ""),
+        ("| Year | Budget |\n|--|--|\n| 2019 | 300 |\n| Total | 300 |", ""),
+        ("| # | Headquarters |\n|--|--|\n| 1 | Hull |", ""),
+        ("Headquarters: none", ""),
+        ("Headquarters: Moved to Hull", ""),
+        ("Headquarters: Hull since 1931", ""),
+        ("Headquarters: Hull (1921-1931)", ""),
+        ("Headquarters: 4 March 1961", ""),
+        ("Headquarters: Paris, Texas", ""),
+        ("Headquarters: Good morning.", ""),
+        ("Budget: n/a", ""),
+        ("Headquarters: New Hull", "Larch Company seat New Hull"),
+    ],
+)
+def test_keys_and_tables_that_say_nothing_of_the_topic(
+    extractor: SpacyExtractor, text: str, expected: str
+) -> None:
+    title, first = ABOUT
+    assert statements(extractor, f"{first}\n\n{text}", title) == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("Weight (g)", "12000", "K-9 weight 12"),
+        ("Weight (lb)", "26", "K-9 weight 11.79340162"),
+        ("Weight", "350 \u00b0F", ""),
+    ],
+)
+def test_keys_with_units(extractor: SpacyExtractor, key: str, value: str, expected: str) -> None:
+    assert statements(extractor, f"The K-9 is a machine.\n\n{key}: {value}", "K-9") == expected
 
 
 def test_the_name_of_a_row_is_of_the_kind_in_the_header(extractor: SpacyExtractor) -> None:

@@ -20,7 +20,8 @@ from starlette.responses import Response
 
 from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.vocab import is_deep
-from sarag_rdf.graph.store.input_files import PlainXml, Skolemizer
+from sarag_rdf.graph.store.input_files import PlainXml
+from sarag_rdf.plugins.http_writes.blank_nodes import Skolemizer
 from sarag_rdf.plugins.http_writes.updates import (
     DEFAULT_IS_UNION,
     TOO_DEEP,

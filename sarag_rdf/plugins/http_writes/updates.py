@@ -23,10 +23,10 @@ from sarag_rdf.building.evidence_quarantine import validate_evidence
 from sarag_rdf.building.incremental import recompute, refresh
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta, with_revision
-from sarag_rdf.graph.store.input_files import Skolemizer, has_blank_node
 from sarag_rdf.graph.store.oxigraph import COPY, OxigraphStore, open_store
 from sarag_rdf.graph.store.shacl import read_shapes, validate
 from sarag_rdf.kg.session import Session
+from sarag_rdf.plugins.http_writes.blank_nodes import Skolemizer, has_blank_node
 from sarag_rdf.plugins.http_writes.update_guard import (
     UpdateTraits,
     inspect_update,

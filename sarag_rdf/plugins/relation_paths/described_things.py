@@ -7,7 +7,7 @@ question at once, and say nothing of the classes of what they lead over: "the de
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
@@ -42,56 +42,64 @@ class _Description(NamedTuple):
     lead: str
     rest: str
     is_one: bool
+    has_verb: bool
 
 
 def of_described(view: GraphView, query: Query, answer: Answer) -> Found | None:
-    """What answers a question about the thing that it describes, if that is one.
+    """What answers a question, about the thing that it describes if it does.
 
-    Or about all of them if it describes several: "the employers of the children of X".
+    Or about all of them if it describes several: "the employers of the children of X". A relation
+    path that says all at once is preferred where the description is but a word ("the head of X"):
+    that of a clause has a verb and a class of its own.
     """
-    for described in _descriptions(view, query.text):
-        several = (answer(replace(query, text=text)) for text in described.inner)
-        inner = next(filter(None, several), None)
-        things = _things(view, inner) if inner else {}
-        if inner is None or not 0 < len(things) <= (1 if described.is_one else _MOST):
-            continue
-        texts = (f"{described.lead} [{name}]{described.rest}" for name in things.values())
-        found = [answer(replace(query, text=text)) for text in texts]
-        known = [each for each in found if each]
-        if len(known) == len(found):
-            names = dict.fromkeys(name for each in known for name in each.names)
-            lead = f"{described.said}: {'; '.join(things.values())}"
-            return joined(query, [inner, *known], tuple(names), lead)
-    return None
+    described = _described(view, query.text)
+    if described is None or not described.has_verb:
+        found = answer(query)
+        if found or described is None:
+            return found
+    several = (answer(replace(query, text=text)) for text in described.inner)
+    inner = next(filter(None, several), None)
+    things = _things(view, inner) if inner else {}
+    if inner is None or not 0 < len(things) <= (1 if described.is_one else _MOST):
+        return None  # a path that says all at once may lead over something else
+    texts = (f"{described.lead} [{name}]{described.rest}" for name in things.values())
+    found_of = [answer(replace(query, text=text)) for text in texts]
+    known = [each for each in found_of if each]
+    if len(known) < len(found_of):
+        return None
+    names = dict.fromkeys(name for each in known for name in each.names)
+    lead = f"{described.said}: {'; '.join(things.values())}"
+    return joined(query, [inner, *known], tuple(names), lead)
 
 
-def _descriptions(view: GraphView, question: str) -> Iterator[_Description]:
+def _described(view: GraphView, question: str) -> _Description | None:
     """How the one name of a question describes a thing, if what is asked about it has words."""
     spans = named_spans(view.names, question, ProperNames(view))
     if len(spans) != 1 or MARKED.search(question):
-        return
+        return None
     [((begin, end), _)] = spans
     match = _DESCRIPTION.fullmatch(question[:begin])
     if match is None:
-        return
+        return None
     noun, rest = match["noun"].strip(), question[end:]
     name = question[begin:end].rstrip("?.! ")
     inner: tuple[str, ...]
     if not _NO_NOUN.isdisjoint(noun.split()) or not _asks(match["lead"], rest):
-        return
+        return None
     # who asks for what goes on describes it as it is
     verbs = ("is",) if is_present_tense(f"{match['lead']} {rest}") else ("is", "was")
     if match["clause"]:
         inner = (f"which {noun} {match['clause']}{name}?",)
     elif match["participle"]:
         if not is_participle(match["participle"]):
-            return
+            return None
         said = f"{match['participle']} {match['by']}{name}?"
         inner = tuple(f"which {noun} {verb} {said}" for verb in verbs)
     else:
         inner = tuple(f"what {verb} the {noun} of {name}?" for verb in verbs)
     said = question[match.end("lead") : begin + len(name)].strip()
-    yield _Description(said, inner, match["lead"], rest, not noun.endswith("s"))
+    has_verb = bool(match["clause"] or match["participle"])
+    return _Description(said, inner, match["lead"], rest, not noun.endswith("s"), has_verb)
 
 
 def _asks(lead: str, rest: str) -> bool:
@@ -100,9 +108,11 @@ def _asks(lead: str, rest: str) -> bool:
 
 
 def _things(view: GraphView, found: Found) -> dict[str, str]:
-    """The things that were found, each once, with a name; none if a value is among them."""
-    one = view.derived(Identities).one
-    answers = [answer for path in found.evidence.retrieved.paths for answer in path.answers]
+    """The things that one property leads to, each once, with a name; none beside values."""
+    one, paths = view.derived(Identities).one, found.evidence.retrieved.paths
+    if not paths or len(paths[0].hops) > 1:
+        return {}
+    answers = [answer for path in paths for answer in path.answers]
     named = [answer for answer in answers if answer.name in found.names]
     if not named or not all(answer.iri for answer in named):
         return {}

@@ -17,13 +17,14 @@ from sarag_rdf.plugins.relation_paths.compared_attributes import measured_by
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_lookup import TimeAsked, followed, without_names
 from sarag_rdf.plugins.relation_paths.path_model import packaged_model
+from sarag_rdf.plugins.relation_paths.tense import is_present_tense
 from sarag_rdf.retrieval.seeds import ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
 _HOW_MANY: Final = re.compile(r"\bhow many (\w+)", re.IGNORECASE)
 _HAVING: Final = re.compile(
     r"\b[Hh]ow many (\w+(?: \w+)?) "
-    r"(?:(?:has|have|had) ((?:the |an? )?[\[\"]?[A-Z\d](?:(?! as ).)*?)|(?:do|does|did) (.+?) have)"
+    r"(?:(?:has|have|had) ((?:the |an? )?[\[\"]?[A-Z\d].*?)|(?:do|does|did) (.+?) have)"
     r"\W*$"
 )
 """A question that a property such as "number of seats" may answer."""
@@ -31,7 +32,7 @@ _HOW: Final = re.compile(
     r"\W*how (?:(\w+) (?:is|are|was|were) ([^,]+?)|much (?:do|does|did) ([^,]+) (weigh|cost))\W*$",
     re.IGNORECASE,
 )
-_FORMER: Final = re.compile(r"\b(?:former|previous) (?=[a-z])")
+_FORMER: Final = re.compile(r"\b(?:former|previous) (?=[a-z]|[A-Z]{2,}\b)")
 """Who asks so asks for what has ended, unless a label says it: "previous employer"."""
 _WHEN: Final = re.compile(
     r"\W*(?:(since |until )?when|in (?:which|what) year) ((?:is|are|was|were|did|has|have) .*)",
@@ -54,7 +55,7 @@ _NOT_LOOKED_UP: Final = re.compile(
 _TIME: Final = r"(?:in|on|during|as of) ((?:the )?(?:\w+ ){0,2}\d{4}(?:-\d\d){0,2})"
 _AT_TIME: Final = re.compile(rf" {_TIME}\W*$", re.IGNORECASE)
 _FIRST_TIME: Final = re.compile(rf"\W*{_TIME},? (?=(?:who|whom|what|which|where)\b)", re.IGNORECASE)
-_CURRENT: Final = re.compile(r"(?<=\bthe )(?:current|present) (?=[a-z])")
+_CURRENT: Final = re.compile(r"(?<=\bthe )(?:current|present) (?=[a-z]|[A-Z]{2,}\b)")
 """Who asks so asks for what holds now, unless a label says it: "current capacity"."""
 Find = Callable[..., Found | None]
 """`followed` for one graph and query."""
@@ -94,9 +95,12 @@ def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found |
         found = find(_FORMER.sub("", query.text), time="former", most_hops=1)
         labelled = None if found else find(query.text)
         return labelled if labelled and former[0].strip() in labelled.meaning else found
-    if _CURRENT.search(query.text) and (found := find(_CURRENT.sub("", query.text))):
+    rest = without_names(view, query.text)
+    is_current = _CURRENT.search(rest) is not None and is_present_tense(rest)
+    if is_current and (found := find(_CURRENT.sub("", query.text))):
         return found
-    if having := _HAVING.search(query.text):
+    is_role = " as " in rest
+    if (having := _HAVING.search(query.text)) and not is_role:
         kind, *of_either = having.groups()
         of = "".join(filter(None, of_either))
         number = find(f"what is the number of {kind} of {of}", most_hops=1)
@@ -132,7 +136,9 @@ def _dating(view: GraphView, find: Find, question: str) -> Found | None:
     spans = named_spans(view.names, text, ProperNames(view))
     if len(spans) == _TWO:
         return _said(view, find, text)
-    said = (f"by whom {text}", f"what {text}", f"what {text.rstrip(' ?')} of")
+    said = [f"by whom {text}", f"what {text}", f"what {text.rstrip(' ?')} of"]
+    if is_start:  # somebody became it, and did not get one
+        said = said[-1:]
     return next(filter(None, (find(text, most_hops=1) for text in said)), None)
 
 

@@ -50,7 +50,7 @@ def _as_written(view: GraphView, query: Query) -> Found | None:
     at_time = dated(query)
     answer = partial(factoid, view, is_dated=at_time is not None)
     asked = at_time or query
-    return answer(asked) or in_succession(view, asked) or of_described(view, asked, answer)
+    return of_described(view, asked, answer) or in_succession(view, asked)
 
 
 def _with_near_names(view: GraphView, query: Query) -> Found | None:

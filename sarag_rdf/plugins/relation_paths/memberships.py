@@ -17,8 +17,9 @@ from sarag_rdf.base.vocab import RDF, SKOS
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.identities import Identities
-from sarag_rdf.plugins.relation_paths.path_model import packaged_model, plural
+from sarag_rdf.plugins.relation_paths.path_model import plural
 from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch
+from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.context import measured
 from sarag_rdf.retrieval.network import RELATED_TO
 from sarag_rdf.retrieval.view import GraphView
@@ -28,13 +29,17 @@ _IS_ONE: Final = re.compile(
 )
 _KIND: Final = r"(?P<kind>[a-z][a-z -]*?)"
 _OF_KIND: Final = r"(?:(?:kinds?|types?|sorts?|species) of )?"
-_ANYWHERE: Final = r"(?:are there|exist|are)(?: in (?:this|the) [a-z]+)?"
+_ANYWHERE: Final = (
+    r"(?:are there|exist|are)(?: in (?:this|the) (?:thesaurus|taxonomy|vocabulary|scheme|graph))?"
+)
 _WHICH: Final = (
     re.compile(rf"(?:which|what) {_OF_KIND}{_KIND} {_ANYWHERE}"),
-    re.compile(rf"(?:which|what) [a-z][a-z -]*? are {_OF_KIND}{_KIND}"),
+    re.compile(rf"(?:which|what) (?P<among>[a-z][a-z -]*?) are {_OF_KIND}{_KIND}"),
     re.compile(rf"list (?:all )?(?:the )?{_OF_KIND}{_KIND}"),
 )
 """Questions for all that is of a kind: "which species are mammals", "which ships are there"."""
+_ANY: Final = frozenset("things species taxa concepts terms entries kinds types".split())
+"""What all concepts are called."""
 _MOST: Final = 200
 """Concepts that are named, at most."""
 _READ: Final = 10_000
@@ -60,7 +65,10 @@ def of_a_kind(view: GraphView, query: Query) -> Found | None:
     if match := _IS_ONE.fullmatch(text):
         return _is_of_kind(view, query, match["name"], match["kind"])
     asked = filter(None, (form.fullmatch(text) for form in _WHICH))
-    found = (_all_of_kind(view, query, match["kind"]) for match in asked)
+    found = (
+        _all_of_kind(view, query, match["kind"], match.groupdict().get("among") or "")
+        for match in asked
+    )
     return next(filter(None, found), None)
 
 
@@ -71,10 +79,9 @@ def _is_of_kind(view: GraphView, query: Query, name: str, kind: str) -> Found | 
         ways = _chained(view, thing, up=True)
         if above := sorted(concepts & ways.keys()):
             return _found(search, query, ["yes"], [_path(view, thing, above[0], ways, up=True)])
-    content, documents = packaged_model().content, f"{view.reader.minter.base}entity/"
-    kinds = kinds_of(search, things)
+    documents, kinds = f"{view.reader.minter.base}entity/", kinds_of(search, things)
     for thing in sorted(kinds, key=lambda iri: (iri.startswith(documents), iri)):
-        if content(kind) and content(kind) in map(content, kinds[thing]):
+        if not kinds[thing].isdisjoint(_numbers(kind)):
             label = entity_labels(view.reader, [thing])[thing][0]
             hops, answer = ((RDF.type.value, False),), PathAnswer("", kind)
             path = RelationPath(thing, label, hops, "what the thing is", 1.0, answers=(answer,))
@@ -83,17 +90,27 @@ def _is_of_kind(view: GraphView, query: Query, name: str, kind: str) -> Found | 
     return None
 
 
-def _all_of_kind(view: GraphView, query: Query, kind: str) -> Found | None:
-    concepts, search = sorted(_named(view, _numbers(kind))), _search(view)
-    for concept in concepts:
-        ways = _chained(view, concept, up=False)
-        between = {node for way in ways.values() for node in way}
-        lowest = sorted(ways.keys() - between)
-        if 0 < len(lowest) <= _MOST:
-            paths = [_path(view, concept, each, ways, up=False) for each in lowest]
-            names = sorted(path.answers[0].name for path in paths)
-            return _found(search, query, names, paths)
-    return None
+def _all_of_kind(view: GraphView, query: Query, kind: str, among: str) -> Found | None:
+    """The lowest concepts below the one that is called so, unless classes are called so, too."""
+    if view.derived(AskedClasses).named(kind):
+        return None
+    several = {
+        concept: ways
+        for concept in sorted(_named(view, [kind]) or _named(view, _numbers(kind)))
+        if (ways := _chained(view, concept, up=False))
+    }
+    if len(several) != 1:
+        return None
+    [(concept, ways)] = several.items()
+    above = {concept, *_chained(view, concept, up=True)}
+    if among and among not in _ANY and above.isdisjoint(_named(view, _numbers(among))):
+        return None
+    lowest = sorted(ways.keys() - {node for way in ways.values() for node in way})
+    if not 0 < len(lowest) <= _MOST:
+        return None
+    paths = [_path(view, concept, each, ways, up=False) for each in lowest]
+    names = sorted(path.answers[0].name for path in paths)
+    return _found(_search(view), query, names, paths)
 
 
 def _search(view: GraphView) -> PathSearch:

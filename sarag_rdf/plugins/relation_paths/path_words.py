@@ -35,8 +35,11 @@ _VERB: Final = re.compile(
     rf"\w+ed|made|built|bought|sold|wrote|drew|won|led|held|taught|.* (?:{_PREPOSITION.pattern})"
 )
 """A label that is a verb: "influenced", "located in", but not "date published"."""
-_DONE_TO: Final = re.compile(r"(\w+ed) (?!(?:in|by|at|on|to|from|with|for|of)\b)[a-z ]+")
-"""A label for what something is done to: "visited place"."""
+_DONE_TO: Final = re.compile(
+    r"(visited|studied|crossed|described|depicted|cited|mentioned|treated|attended|inspected|examined"
+    r"|surveyed|sampled|explored) (?!(?:in|by|at|on|to|from|with|for|of)\b)[a-z ]+"
+)
+"""A label for what something does something to, "visited place", but not "registered office"."""
 _DATED: Final = re.compile(r"\b(?:date|day|year|time)s?\b")
 """In the label of when something happened to the subject, or what it did."""
 _VERB_OR_NAME: Final = re.compile(r"\w+[^\Ws]s")

@@ -26,7 +26,6 @@ from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.iris import normalize_name, statement_iri, statement_of
 from sarag_rdf.base.options import MAX_COUNT, option
 from sarag_rdf.base.ports import Table
-from sarag_rdf.base.questions import spelled_out
 from sarag_rdf.base.resources import render_query
 from sarag_rdf.base.types import (
     PathAnswer,
@@ -58,6 +57,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
 )
 from sarag_rdf.plugins.relation_paths.path_wording import spoken
 from sarag_rdf.plugins.relation_paths.path_words import Asking
+from sarag_rdf.plugins.relation_paths.relatives import spelled_out
 from sarag_rdf.retrieval.activation import Chain, passed
 from sarag_rdf.retrieval.network import ABOUT, DESCRIBES, SAME_AS
 from sarag_rdf.retrieval.retriever import (

@@ -29,6 +29,8 @@ _FORMS: Final = (
     ),
 )
 _BEFORE: Final = ("before", "preceded")
+_YEAR: Final = 4
+"""Digits of a year."""
 
 
 def in_succession(view: GraphView, query: Query) -> Found | None:
@@ -55,10 +57,11 @@ def in_succession(view: GraphView, query: Query) -> Found | None:
 
     days = _days_beside(held.text, is_before)
     found = next(filter(None, (holder(day.isoformat()) for day in days)), None)
-    then = holder(held.text) if found else None
-    others = {*then.names} - {name} if then else set()
-    if found is None or name in found.names or not others.issubset(found.names):
-        return None  # or somebody held it for a part of that year
+    if found is None or len(found.names) > 1 or name in found.names:
+        return None
+    then = holder(held.text[:_YEAR])
+    if then and not {*then.names} <= {name, *found.names}:
+        return None  # somebody else held it for a part of that year
     return joined(query, [held, found], found.names, f"{name} {when} {held.text}")
 
 
@@ -73,7 +76,8 @@ def _whole(view: GraphView, query: Query, role: str, name: str) -> str:
 def _days_beside(time: str, is_before: bool) -> list[date]:
     """The day before the first or after the last one of a time, and that beside its year.
 
-    Of who held an office until that year it is not known for which of its days.
+    Of who held an office until that year it is not known for which of its days; it is of a time
+    that is a day itself.
     """
     span = span_of(time)
     try:
@@ -81,8 +85,10 @@ def _days_beside(time: str, is_before: bool) -> list[date]:
         if first is None or last is None:
             return []
         if is_before:
-            return [first - timedelta(days=1), date(first.year - 1, 12, 31)]
-        return [last + timedelta(days=1), date(last.year + 1, 1, 1)]
+            days = [first - timedelta(days=1), date(first.year - 1, 12, 31)]
+        else:
+            days = [last + timedelta(days=1), date(last.year + 1, 1, 1)]
+        return days[:1] if first == last else days
     except (ValueError, OverflowError):  # the year 0
         return []
 

@@ -11,7 +11,7 @@ _NOW: Final = re.compile(
     re.IGNORECASE,
 )
 """Who asks in the present tense asks for what has not ended: "is", and not "is known to have"."""
-_PAST: Final = re.compile(r"\b(?:was|were|did|had|have|been)\b", re.IGNORECASE)
+_PAST: Final = re.compile(r"\b(?:was|were|did|had|have(?! +as\b)|been)\b", re.IGNORECASE)
 _PLURAL: Final = re.compile(r"\s*(?:which|what|how many)\b", re.IGNORECASE)
 _PAST_FORM: Final = re.compile(
     r"\b(?:\w+ed|became|began|bought|bore|brought|built|came|chose|drew|fell|flew|fought|found|gave|"
