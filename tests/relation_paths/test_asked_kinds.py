@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.testing.fakes import HashEmbedder
+from tests.relation_paths.imported import imported
 
 WORKS = """
     @prefix : <https://works.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -54,11 +53,7 @@ WORKS = """
 
 @pytest.fixture(scope="module")
 def works(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    folder = tmp_path_factory.mktemp("works")
-    (folder / "works.ttl").write_text(WORKS, encoding="utf-8")
-    with sarag_rdf.open(folder / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.ontologies.add(folder / "works.ttl")
-        kg.import_graph(folder / "works.ttl", "rdf", name="works")
+    with imported(tmp_path_factory.mktemp("works"), WORKS) as kg:
         yield kg
 
 

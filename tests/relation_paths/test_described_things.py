@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.testing.fakes import HashEmbedder
+from tests.relation_paths.imported import imported
 
 CLUBS = """
     @prefix : <https://clubs.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -44,11 +43,7 @@ CLUBS = """
 
 @pytest.fixture(scope="module")
 def clubs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    folder = tmp_path_factory.mktemp("clubs")
-    (folder / "clubs.ttl").write_text(CLUBS, encoding="utf-8")
-    with sarag_rdf.open(folder / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.ontologies.add(folder / "clubs.ttl")
-        kg.import_graph(folder / "clubs.ttl", "rdf", name="clubs")
+    with imported(tmp_path_factory.mktemp("clubs"), CLUBS) as kg:
         yield kg
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.testing.fakes import HashEmbedder
+from tests.relation_paths.imported import imported
 
 THESAURUS = """
     @prefix : <https://plants.example/> . @prefix skos: <http://www.w3.org/2004/02/skos/core#> .
@@ -39,11 +38,8 @@ GRAPH = """
 def park(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
     folder = tmp_path_factory.mktemp("park")
     (folder / "plants.ttl").write_text(THESAURUS, encoding="utf-8")
-    (folder / "park.ttl").write_text(GRAPH, encoding="utf-8")
-    with sarag_rdf.open(folder / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+    with imported(folder, GRAPH) as kg:
         kg.import_graph(folder / "plants.ttl", "skos", name="plants")
-        kg.ontologies.add(folder / "park.ttl")
-        kg.import_graph(folder / "park.ttl", "rdf", name="park")
         yield kg
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-import sarag_rdf
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.testing.fakes import HashEmbedder
+from tests.relation_paths.imported import imported
 
 OFFICES = """
     @prefix : <https://towns.example/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .
@@ -48,13 +47,8 @@ def statement(number: int, town: str, person: str, start: str, end: str) -> str:
 
 @pytest.fixture(scope="module")
 def towns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
-    folder = tmp_path_factory.mktemp("towns")
     times = "".join(statement(number, *row) for number, row in enumerate(TIMES))
-    (folder / "ontology.ttl").write_text(OFFICES, encoding="utf-8")
-    (folder / "towns.ttl").write_text(OFFICES + times, encoding="utf-8")
-    with sarag_rdf.open(folder / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.ontologies.add(folder / "ontology.ttl")
-        kg.import_graph(folder / "towns.ttl", "rdf", name="towns")
+    with imported(tmp_path_factory.mktemp("towns"), OFFICES, times) as kg:
         yield kg
 
 

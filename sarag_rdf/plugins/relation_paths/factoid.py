@@ -87,7 +87,8 @@ def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found |
     count.
     """
     find = partial(followed, view, query, time="known" if is_dated else "")
-    if _NOT_LOOKED_UP.search(without_names(view, query.text)):
+    unnamed = without_names(view, query.text)
+    if _NOT_LOOKED_UP.search(unnamed):
         return None
     if is_yes_or_no(query.text):
         return _confirmed(view, query, find)
@@ -95,11 +96,10 @@ def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found |
         found = find(_FORMER.sub("", query.text), time="former", most_hops=1)
         labelled = None if found else find(query.text)
         return labelled if labelled and former[0].strip() in labelled.meaning else found
-    rest = without_names(view, query.text)
-    is_current = _CURRENT.search(rest) is not None and is_present_tense(rest)
+    is_current = _CURRENT.search(unnamed) is not None and is_present_tense(unnamed)
     if is_current and (found := find(_CURRENT.sub("", query.text))):
         return found
-    is_role = " as " in rest
+    is_role = " as " in unnamed
     if (having := _HAVING.search(query.text)) and not is_role:
         kind, *of_either = having.groups()
         of = "".join(filter(None, of_either))

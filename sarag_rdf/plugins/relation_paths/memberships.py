@@ -14,7 +14,6 @@ from sarag_rdf.base.arrays import find_all
 from sarag_rdf.base.iris import normalize_name, statement_of
 from sarag_rdf.base.types import Evidence, Excerpt, PathAnswer, Query, RelationPath, Section
 from sarag_rdf.base.vocab import RDF, SKOS
-from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_model import plural
@@ -75,14 +74,14 @@ def of_a_kind(view: GraphView, query: Query) -> Found | None:
 def _is_of_kind(view: GraphView, query: Query, name: str, kind: str) -> Found | None:
     things = view.derived(Identities).every(_named(view, [name]))
     concepts, search = _named(view, _numbers(kind)), _search(view)
-    for thing in things:
+    for thing in things if concepts else ():
         ways = _chained(view, thing, up=True)
         if above := sorted(concepts & ways.keys()):
             return _found(search, query, ["yes"], [_path(view, thing, above[0], ways, up=True)])
     documents, kinds = f"{view.reader.minter.base}entity/", kinds_of(search, things)
     for thing in sorted(kinds, key=lambda iri: (iri.startswith(documents), iri)):
         if not kinds[thing].isdisjoint(_numbers(kind)):
-            label = entity_labels(view.reader, [thing])[thing][0]
+            label = view.labels([thing])[thing][0]
             hops, answer = ((RDF.type.value, False),), PathAnswer("", kind)
             path = RelationPath(thing, label, hops, "what the thing is", 1.0, answers=(answer,))
             found = _found(search, query, ["yes"], [path])
@@ -157,7 +156,7 @@ def _broader(view: GraphView, concepts: Iterable[str]) -> Iterator[tuple[str, st
 
 
 def _path(view: GraphView, start: str, end: str, ways: Ways, *, up: bool) -> RelationPath:
-    names = entity_labels(view.reader, (start, end, *ways[end]))
+    names = view.labels((start, end, *ways[end]))
     hops = ((SKOS.broader.value, not up),) * (len(ways[end]) + 1)
     text = "the broader concepts" if up else "what is below"
     answer = PathAnswer(end, names[end][0], ways[end])
@@ -173,7 +172,7 @@ def _found(
     pages = [r.document for r in retrieved.documents if r.document.iri in on_path]
     excerpts = {f"D{number}": Excerpt.whole(page) for number, page in enumerate(pages, start=1)}
     sections = (Section("", excerpts, ()),) if excerpts else ()
-    labels = entity_labels(search.view.reader, {n for p in paths for n in p.answers[0].nodes})
+    labels = search.view.labels({n for p in paths for n in p.answers[0].nodes})
     said = []
     for path in paths[:_QUOTED]:
         between = (labels[node][0] for node in path.answers[0].nodes)

@@ -244,5 +244,5 @@ def with_units(view: GraphView, found: Found) -> Found:
 
 def with_unit(value: str, units: Mapping[str, set[str]]) -> str:
     """A date or number with the unit in which it is stated, if that is one."""
-    own = units.get(value, set()).copy()
+    own = [*units.get(value, ())]
     return measure(value, own.pop()) if len(own) == 1 else value
