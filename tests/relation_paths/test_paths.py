@@ -51,7 +51,6 @@ from sarag_rdf.plugins.relation_paths.fitting import (
     fitted,
     offers,
 )
-from sarag_rdf.plugins.relation_paths.path_index import are_in_order
 from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
     Hop,
@@ -810,24 +809,6 @@ def test_packaged_phrases_have_a_direction(tmp_path: Path, question: str, answer
     """What the graph does not say is not answered by what it says the other way round."""
     (tmp_path / "firms.ttl").write_text(FIRMS)
     assert_answer(tmp_path / "firms.ttl", question, answer)
-
-
-@pytest.mark.parametrize(
-    ("options", "is_so"),
-    [
-        ([[-1], [-2]], True),
-        ([[-2], [-1]], False),
-        ([[-1], [1]], True),
-        ([[-1], [-1]], False),
-        ([[-1, -3], [-2]], True),
-        ([[-3], [-2, 4]], True),
-        ([[], [-2]], False),
-        ([[*range(-5000, 0)]] * 3, True),
-        ([[1], *[[*range(-5000, 0), 1]] * 2], True),
-    ],
-)
-def test_the_order_of_hops(options: list[list[int]], is_so: bool) -> None:
-    assert are_in_order(options) is is_so
 
 
 def test_imported_graphs_are_looked_up_before_documents(

@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
-from typing import NamedTuple, Self
+from itertools import chain, pairwise, permutations
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,26 +20,30 @@ from numpy.typing import NDArray
 from sarag_rdf.base.arrays import Floats, IriList
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Arrays, Matrix, embed_queries
-from sarag_rdf.base.words import family_of
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.plugins.relation_paths.asked_kinds import may_end
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.path_gaps import HopWords, Numbers, gaps_of
 from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
     FORM,
     GAPS,
     MOST_HOPS,
     VALUE_KINDS,
+    Hop,
     HopSequence,
     PathModel,
     PathSchema,
     read_schema,
 )
-from sarag_rdf.plugins.relation_paths.path_words import DOER, Asking, kind_words, stem_of
+from sarag_rdf.plugins.relation_paths.path_words import Asking, kind_words, stem_of
 from sarag_rdf.retrieval.view import GraphView
+
+_MERE: Final = "located situated based member part belongs contains has includes"
+"""Words of labels that say no more than that one thing belongs to another."""
 
 
 def all_in_use(view: GraphView) -> SchemaInUse:
@@ -195,13 +199,13 @@ class PathIndex:
         features = self._features(paths, cosines, vectors[1:], len(words))
         best = np.argsort(-(features @ model.vector), kind="stable")[:candidates]
         single = np.flatnonzero(paths[:, 1] < 0)
-        is_closed = self._gaps(paths[single], asking, asked)[:, 1] == 0
+        is_closed = self._gaps(paths[single], asking, asked, starting)[:, 1] == 0
         best = np.append(best, np.setdiff1d(single[is_closed], best))
         every, paths, features = self.schema.hops, paths[best], features[best]
         sequences = tuple(tuple(every[at] for at in row if at >= 0) for row in paths.tolist())
         phrases = TextGroups.of([model.texts(self.schema, p) for p in sequences], embedder.embed)
         features[:, :1], features[:, 1:2] = phrases.nearest(vectors[:1]), phrases.mean(vectors[:1])
-        return ComparedPaths(sequences, features, self._gaps(paths, asking, asked))
+        return ComparedPaths(sequences, features, self._gaps(paths, asking, asked, starting))
 
     def _may_answer(self, asked: str, *, is_done: bool) -> NDArray[np.bool_]:
         """For each hop, whether a path may end with it if that kind of thing is asked for.
@@ -226,39 +230,60 @@ class PathIndex:
             bool,
         )
 
-    def _gaps(self, paths: NDArray[np.int64], asking: Asking, asked: str) -> Floats:
-        """The `GAPS` of paths, shape (paths, 2).
+    def _gaps(
+        self, paths: NDArray[np.int64], asking: Asking, asked: str, starting: Collection[int]
+    ) -> Floats:
+        """The `GAPS` of paths, shape (paths, 2)."""
+        may = self._may_answer(asked, is_done=asking.is_done)
 
-        A word that occurs twice is said by two hops, as are "mother" and "father", or "taught" and
-        "teacher". The topic itself says what kind of thing it is. The kind that is asked for is
-        that at the end, or not said.
-        """
-        model = self._model
-        kind_asked, of_topic = model.content(asked), {*model.content(asking.kind)}
-        words = list(asking.words(model.content))
-        alike: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
-        for _, stem, forms, is_needed in words:
-            if is_needed and stem not in of_topic.difference(kind_asked):
-                alike[DOER.sub("", family_of(stem))].append(forms)
-        count, gaps = sum(map(len, alike.values())), []
-        for row in paths.tolist():
-            numbers = [at for at in row if at >= 0]
-            hops, names = ([of[at] for at in numbers] for of in (self._said, self._words))
-            every = frozenset[str]().union(*hops)
-            unsaid = count
-            for own in alike.values():
-                saying = sum(not said.isdisjoint(chain.from_iterable(own)) for said in hops)
-                unsaid -= min(saying, sum(not every.isdisjoint(forms) for forms in own))
-            options = [
-                [word.place for word in words if not own.isdisjoint(word.forms)]
-                or [word.place for word in words if not said.isdisjoint(word.forms)]
-                for own, said in zip(names, hops, strict=True)
-            ]
-            unsaid += sum(not own for own in options)
-            is_asked = every.intersection(kind_asked) <= hops[-1]
-            is_open = unsaid > 0 or not is_asked or asking.is_turned or not are_in_order(options)
-            gaps.append((unsaid / (count + len(hops)), float(is_open)))
+        def is_path(numbers: Numbers) -> bool:
+            follows = all(other in self._after[one] for one, other in pairwise(numbers))
+            return follows and numbers[0] in starting and bool(may[numbers[-1]])
+
+        gaps = gaps_of(
+            [tuple(at for at in row if at >= 0) for row in paths.tolist()],
+            asking,
+            asked,
+            content=self._model.content,
+            hops=self._hop_words,
+            is_path=is_path,
+        )
         return np.array(gaps).reshape(len(gaps), len(GAPS))
+
+    @cached_property
+    def _hop_words(self) -> list[HopWords]:
+        """How questions say each hop."""
+        schema = self.schema
+        labels = {iri: frozenset(self._model.content(name)) for iri, name in schema.names.items()}
+        plainer = defaultdict[str, list[str]](list)
+        for iri, other in permutations(labels, 2):
+            if labels[other] and labels[other] < labels[iri] and self._are_alike(iri, other):
+                plainer[iri].append(other)
+        return [
+            HopWords(
+                own,
+                with_kind,
+                self._is_mere(hop, labels[hop.predicate]),
+                [
+                    (self._number[turned], labels[hop.predicate] - labels[other])
+                    for other in plainer[hop.predicate]
+                    if (turned := replace(hop, predicate=other)) in self._number
+                ],
+            )
+            for hop, own, with_kind in zip(schema.hops, self._words, self._said, strict=True)
+        ]
+
+    def _is_mere(self, hop: Hop, label: frozenset[str]) -> bool:
+        """Whether a label with these words says no more than that things belong together."""
+        kinds = (self.schema.kinds.get(end, "") for end in (hop.start, hop.end))
+        return label <= {*self._model.content(" ".join((*kinds, _MERE)))}
+
+    def _are_alike(self, one: str, other: str) -> bool:
+        """Whether two properties are of things of one kind, and both of them lead to things."""
+        schema, (own, start) = self.schema, (f"+{one}", f"+{other}")
+        kinds = schema.kinds.get(own), schema.kinds.get(start)
+        is_of_same = start in schema.joins.get(own, ()) or (kinds[0] == kinds[1] is not None)
+        return is_of_same and (f"-{one}" in schema.joins) == (f"-{other}" in schema.joins)
 
     def _enumerated(
         self, starting: Sequence[int], cosines: Floats, hops: int, beam: int
@@ -326,22 +351,6 @@ class PathIndex:
                 follows.sum(axis=1),
             )
         ).astype(np.float64)
-
-
-def are_in_order(options: Sequence[Sequence[int]], left: int = 0, right: int = 0) -> bool:
-    """Whether each hop has a word of its own, the next one farther from the topic on its side.
-
-    Words have their places before the topic (negative) or after it; a hop may be said in several.
-    The hops before these have words up to `left` and `right`.
-    """
-    if not options:
-        return True
-    own, *others = options
-    before = min((-at for at in own if -at > left), default=0)
-    after = min((at for at in own if at > right), default=0)
-    return bool(before and are_in_order(others, before, right)) or bool(
-        after and are_in_order(others, left, after)
-    )
 
 
 def _last(paths: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -272,9 +272,12 @@ class Asking:
         is_role = begins[0] == ["of"] or begins[1] == ["as"]  # "which firms have X as director"
         by_whom = self.before.lower().split()[:1] == ["by"]
         is_verb = self.before.lower().split()[-1:] in (["do"], ["does"], ["did"])
+        # "the managing director" of "what is X the managing director of"
+        _, article, role = self.after.lower().rpartition(" the ")
+        last_words = max(1, len(list(_spoken(role, content)))) if article else 1
         for place, spoken in enumerate(right, start=1):
             forms = spoken.forms(is_before=by_whom)
-            if is_role or (place == len(right) and self._is_of):
+            if is_role or (self._is_of and place > len(right) - last_words):
                 forms = spoken.turned
             elif self.is_owner and place < max(2, len(right)):  # "X's father", "X's teacher born"
                 forms = forms[:1]
