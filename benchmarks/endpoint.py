@@ -9,10 +9,11 @@ Prints for each query that retrieval reads a graph with, and for a whole `search
 milliseconds and their ratio. A search is warm: the question has been embedded before, and with
 steps by ``memory`` the network is there; what these two take stands apart.
 
-Searches of generated graphs, each for another question, in arrays and by SPARQL, and how fast
-generated documents are written to each server::
+Searches of generated graphs, each for another question, in arrays and by SPARQL, each side in a
+process of its own, and how fast generated documents are written to each server::
 
     python -m benchmarks.endpoint --edges 100000
+    python -m benchmarks.endpoint --linked 1000000 --keep FOLDER   # as `benchmarks.scale` leaves it
     python -m benchmarks.endpoint --documents 2000
 """
 
@@ -20,14 +21,17 @@ from __future__ import annotations
 
 import argparse
 import io
+import multiprocessing
 import os
 import shutil
 import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -37,10 +41,12 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from benchmarks.generated import Corpus, GeneratedExtractor, WordVectors
+from benchmarks.generated import Corpus, GeneratedExtractor, LinkedGraph, WordVectors
+from benchmarks.scale import memory
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import SaragError
 from sarag_rdf.base.iris import Minter
+from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.resources import query_file, query_names
 from sarag_rdf.base.types import Query
 from sarag_rdf.graph.graph_reader import GraphReader
@@ -66,6 +72,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--kg", type=Path)
     parser.add_argument("--edges", type=int, nargs="*", default=[], help="of generated graphs")
+    parser.add_argument("--linked", type=int, nargs="*", default=[], help="statements imported")
     parser.add_argument("--questions", type=int, default=12, help="measured, of generated graphs")
     parser.add_argument("--warm", type=int, default=15, help="questions asked before these")
     parser.add_argument("--documents", type=int, nargs="*", default=[], help="to be written")
@@ -78,10 +85,12 @@ def main() -> int:
         for name in options.servers:
             if options.kg:
                 compare(name, options.kg, options.question, options.runs)
-            for edges in options.edges:
-                with tempfile.TemporaryDirectory() as scratch:
-                    folder = (options.keep or Path(scratch)) / f"generated-{edges}" / "kg"
-                    compare_generated(name, folder, edges, options.warm, options.questions)
+            for kind, sizes in (("generated", options.edges), ("linked", options.linked)):
+                for size in sizes:
+                    with tempfile.TemporaryDirectory() as scratch:
+                        folder = (options.keep or Path(scratch)) / f"{kind}-{size}" / "kg"
+                        graph = Generated(folder, size, is_linked=kind == "linked")
+                        compare_generated(name, graph, options.warm, options.questions)
             for documents in options.documents:
                 write(name, documents)
     except SaragError as error:
@@ -198,54 +207,102 @@ def both(near: Callable[[], object], far: Callable[[], object], runs: int) -> tu
 # ------------------------------------------------------------------ Generated graphs
 
 
-def compare_generated(name: str, folder: Path, edges: int, warm: int, count: int) -> None:
+@dataclass(frozen=True)
+class Generated:
+    """A generated graph in a folder, of documents or imported, with that many relationships."""
+
+    folder: Path
+    size: int
+    is_linked: bool
+
+    @property
+    def embedder(self) -> Embedder:
+        return HashEmbedder() if self.is_linked else WordVectors()
+
+    def build(self) -> None:
+        """Index or import it, unless the folder is there."""
+        if self.folder.exists():
+            return
+        self.folder.parent.mkdir(parents=True, exist_ok=True)
+        with sarag_rdf.open(self.folder, embedder=self.embedder, endpoint=None) as kg:
+            if self.is_linked:
+                file = self.folder.with_suffix(".nt")
+                LinkedGraph(self.size).write(file)
+                kg.import_graph(file, "rdf")
+                file.unlink()
+            else:
+                corpus = Corpus(self.size)
+                kg.index(corpus.sources(), extractor=GeneratedExtractor(corpus))
+
+    def questions(self, count: int) -> list[str]:
+        if self.is_linked:
+            return [LinkedGraph(self.size).question(number) for number in range(count)]
+        corpus = Corpus(self.size)
+        chosen = np.random.default_rng(1).integers(corpus.documents, size=count).tolist()
+        return list(map(corpus.question, chosen))
+
+
+def compare_generated(name: str, graph: Generated, warm: int, count: int) -> None:
     """Print what searches take in arrays and by SPARQL, each for another question."""
-    corpus = Corpus(edges)
-    if not folder.exists():
-        with sarag_rdf.open(folder, embedder=WordVectors(), endpoint=None) as kg:
-            kg.index(corpus.sources(), extractor=GeneratedExtractor(corpus))
-    chosen = np.random.default_rng(1).integers(corpus.documents, size=warm + count).tolist()
-    questions = list(map(corpus.question, chosen))
-    with SERVERS[name]() as server, tempfile.TemporaryDirectory() as cache:
+    graph.build()
+    with SERVERS[name]() as server, tempfile.TemporaryDirectory(dir=graph.folder.parent) as cache:
         os.environ["SARAG_CACHE_DIR"] = cache
-        load(server, folder)
+        begin, cpu = time.perf_counter(), processor_time(server.pid)
+        load(server, graph.folder)
+        elapsed, cpu = time.perf_counter() - begin, processor_time(server.pid) - cpu
         remote = SparqlEndpoint(server.query_url, timeout=600)
-        shutil.copytree(folder / "cache", remote.cache())  # the same vectors
-        print(f"\n{name}: {edges:,} relationships, ms, median of elapsed and mean of processor\n")
+        shutil.copytree(graph.folder / "cache", remote.cache(), copy_function=os.link)
+        print(
+            f"\n{name}: {graph.size:,} relationships, ms, median of elapsed and mean of processor"
+        )
+        print(f"loaded in {elapsed:.0f} s, processors {cpu:.0f} s\n")
         print(f"{'':34}{'arrays':>10}{'':>10}{'SPARQL':>10}{'':>10}{'ratio':>8}{'':>8}")
-        near, far = (
-            timed_searches(location, engine, questions, warm, server.pid)
-            for location, engine in ((folder, "memory"), (remote, "sparql"))
+        (near, own), (far, other_own) = (
+            in_a_process(timed_searches, graph, location, engine, warm, count, server.pid)
+            for location, engine in ((graph.folder, "memory"), (remote, "sparql"))
         )
         for what in TIMED:
             (a, a_cpu, one), (b, b_cpu, other) = near[what], far[what]
             figures = f"{a:>10.0f}{a_cpu:>10.0f}{b:>10.0f}{b_cpu:>10.0f}{b / a:>8.1f}"
             same = "" if one == other else "  OTHER ANSWERS"
             print(f"{what:34}{figures}{b_cpu / a_cpu:>8.1f}{same}", flush=True)
+        print(f"{'memory without mapped files, MB':34}{own:>10.0f}{other_own:>20.0f}")
 
 
 TIMED = ("first questions of a process", "other questions after these", "the latter again")
 Times = dict[str, tuple[float, float, list[Any]]]
 
 
+def in_a_process(work: Callable[..., Any], *given: Any) -> Any:
+    """The result of a function that had a process of its own."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *given).result()
+
+
 def timed_searches(
-    location: Path | SparqlEndpoint, engine: Any, questions: Sequence[str], warm: int, pid: int
-) -> Times:
-    """Milliseconds elapsed, and of processors here and in the server, with the results."""
+    graph: Generated,
+    location: Path | SparqlEndpoint,
+    engine: Any,
+    warm: int,
+    count: int,
+    server: int,
+) -> tuple[Times, float]:
+    """Milliseconds elapsed, and of processors here and in the server, with the results; and MB."""
     times: Times = {}
-    with sarag_rdf.open(location, embedder=WordVectors(), endpoint=None, engine=engine) as kg:
+    questions = graph.questions(warm + count)
+    with sarag_rdf.open(location, embedder=graph.embedder, endpoint=None, engine=engine) as kg:
         retriever = kg.retriever("sarag", limit=10)
         first, others = questions[:warm], questions[warm:]
         for what, asked in zip(TIMED, (first, others, others), strict=True):
-            begin, elapsed, found = processor_time(pid), [], []
+            begin, elapsed, found = processor_time(server), [], []
             for question in asked:
                 start = time.perf_counter()
                 result = retriever.retrieve(Query(question))
                 elapsed.append(1000 * (time.perf_counter() - start))
                 found.append(retrieved_to_dict(result))
-            used = 1000 * (processor_time(pid) - begin) / len(asked)
+            used = 1000 * (processor_time(server) - begin) / len(asked)
             times[what] = statistics.median(elapsed), used, found
-    return times
+        return times, memory()["own"]
 
 
 def processor_time(pid: int) -> float:
