@@ -162,7 +162,14 @@ def _words(view: GraphView) -> frozenset[str]:
     read.
     """
     ontology, model = view.derived(all_in_use).ontology, packaged_model()
-    said = said_words(ontology.properties, common_schema().properties, model.content).values()
+    labels = {iri: class_.label.lower() for iri, class_ in ontology.classes.items()}
+    kinds = {
+        f"-{iri}": labels[own.ranges[0]]
+        for iri, own in ontology.properties.items()
+        if own.ranges and own.ranges[0] in labels
+    }
+    common = common_schema().properties
+    said = said_words(ontology.properties, common, model.content, kinds).values()
     phrases = chain.from_iterable(
         texts for known in (annotated(view.reader), packaged_phrases()) for texts in known.values()
     )

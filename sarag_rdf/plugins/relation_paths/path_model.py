@@ -80,7 +80,7 @@ class Hop:
 
 
 HopSequence = tuple[Hop, ...]
-FORM: Final = "12"
+FORM: Final = "13"
 """The version of what `read_schema` makes: what another one has made is not read from a cache."""
 
 
@@ -180,10 +180,11 @@ def read_schema(reader: GraphReader, linked: Iterable[Collection[str]] = ()) -> 
         for iri, own in described.items()
         for start, phrases in (("+" + iri, own.inverse_phrases), ("-" + iri, own.phrases))
     }
-    said = said_words(described, every, packaged_model().content)
+    called = {end: names[class_].lower() for end, class_ in kinds.items()}
+    said = said_words(described, every, packaged_model().content, called)
     return PathSchema(
         {iri: names[iri] for iri in sorted(properties)},
-        {end: names[class_].lower() for end, class_ in kinds.items()},
+        called,
         fan_out,
         {start: list(texts) for start, texts in own_phrases.items() if start in fan_out},
         {start: list(texts) for start, texts in stated.items() if texts and start in fan_out},

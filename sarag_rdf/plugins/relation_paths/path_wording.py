@@ -15,6 +15,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     PathSchema,
     plural,
 )
+from sarag_rdf.plugins.relation_paths.path_words import verb_before_kind
 
 _PREPOSITIONS: Final = frozenset("by in at on to from with for under about".split())
 _REGULAR: Final = (
@@ -87,10 +88,11 @@ def spoken(
     path = [*hops]
     texts = [model.templates["start"].format(kind=kind or schema.kinds.get(path[0].start, THING))]
     for place, hop in enumerate(path):
-        label, of = schema.names[hop.predicate], schema.kinds.get(Hop(hop.predicate).end, THING)
+        name, of = schema.names[hop.predicate], schema.kinds.get(Hop(hop.predicate).end, THING)
+        label = verb_before_kind(name, of)
         usual = schema.kinds.get(hop.end, THING)
         kinds = plural(end if end and place == len(path) - 1 else usual)
-        is_paired = _is_paired(ontology, hop.predicate)
+        is_paired = label != name or _is_paired(ontology, hop.predicate)
         verb = verb_of(label, is_paired=is_paired, is_literal=of in VALUE_KINDS)
         done = _done(label, of)
         if model.is_worded(schema, hop):

@@ -111,10 +111,12 @@ def said_words(
     described: Mapping[str, OntologyProperty],
     packaged: Mapping[str, OntologyProperty],
     content: Content,
+    kinds: Mapping[str, str],
 ) -> dict[str, set[str]]:
     """Hop -> the forms of the words of labels and phrases that say it.
 
-    A hop leads to the object of its property (+ and its IRI), or to the subject (-).
+    A hop leads to the object of its property (+ and its IRI), or to the subject (-). `kinds` are
+    what stands at the ends of properties, in a word: behind a verb ("uses technology").
     """
     inverses: defaultdict[str, list[OntologyProperty]] = defaultdict(list)
     for own in {own.iri: own for own in (*packaged.values(), *described.values())}.values():
@@ -138,12 +140,24 @@ def said_words(
             *((inverse, to_object, to_subject) for inverse in inverses[own.iri]),
         ):
             for label in (named.label, *named.alternatives):
-                _say_label(label, first, second, content)
+                verb = verb_before_kind(label, kinds.get(f"-{named.iri}", ""))
+                second |= {_noun(*pair) for pair in _pairs(label.removeprefix(verb), content)}
+                _say_label(verb, first, second, content)
         if _DATED.search(own.label):  # "when did X die", of the date of death
             to_object |= {stem + ">" for _, stem in _pairs(_DATED.sub("", own.label), content)}
         either = to_object | to_subject if own.is_symmetric else set[str]()
         said["+" + iri], said["-" + iri] = to_object | either, to_subject | either
     return said
+
+
+def verb_before_kind(label: str, kind: str) -> str:
+    """The verb of a label that says what it leads to behind it; else the label.
+
+    >>> verb_before_kind("uses technology", "technology"), verb_before_kind("has part", "ship")
+    ('uses', 'has part')
+    """
+    verb, _, noun = label.partition(" ")
+    return verb if noun.lower() == kind and _VERB_OR_NAME.fullmatch(verb) else label
 
 
 def _say_label(label: str, first: set[str], second: set[str], content: Content) -> None:
