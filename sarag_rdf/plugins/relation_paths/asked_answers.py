@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import chain, islice, pairwise
 from typing import Final
 
+from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import RelationPath
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.ontology.schema_reader import common_schema
@@ -21,6 +22,7 @@ from sarag_rdf.plugins.relation_paths.asked_kinds import (
 from sarag_rdf.plugins.relation_paths.path_model import Hop, packaged_model
 from sarag_rdf.plugins.relation_paths.path_words import Asking
 from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Triple, walks
+from sarag_rdf.plugins.relation_paths.thesauri import chained
 from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.view import GraphView
 
@@ -97,9 +99,10 @@ def of_kind(
             wrong |= things if things == iris else set()  # a robot may be among the crew
         if which:
             wrong |= {iri for iri, own in kinds.items() if is_other_agent(which[1], own)}
-            wrong |= _of_other_classes(search, asked_for, kinds)
+            wrong |= _of_other_classes(search, hops[-1], asked_for, kinds)
         if kind:
             heads = {iri: {_head(each) for each in own} for iri, own in kinds.items()}
+            right |= _below(search, iris, kind)
             right |= {i for i in heads if any(search.model.content(h) == stems for h in heads[i])}
         answers = tuple(
             answer
@@ -114,13 +117,30 @@ def of_kind(
     return chosen
 
 
+def _below(search: PathSearch, things: Iterable[str], kind: str) -> set[str]:
+    """Those of the things that are concepts below one that is called so: "Oracle" is a database."""
+    view, words = search.view, (kind, kind.removesuffix("s"))
+    named = {*chain.from_iterable(view.names.entities({*map(normalize_name, words)}).values())}
+    return {
+        thing
+        for thing in (things if named else ())
+        for each in search.identities.every([thing])
+        if not named.isdisjoint(chained(view, each, up=True))
+    }
+
+
 def kind_asked(view: GraphView, text: str) -> str:
-    """The label of a class with which a text begins, also in the plural, or else its first word."""
+    """The label of a class or concept with which a text begins, or else its first word.
+
+    That of a class may be in the plural.
+    """
     first, *others = islice(_WORD.finditer(text), _LABEL)
     classes = view.derived(AskedClasses)
     for end in reversed([word.end() for word in others]):
         label = text[:end]
         if any(len(known.split()) == len(label.split()) for known in classes.named(label.lower())):
+            return label
+        if label.islower() and view.names.entities({normalize_name(label)}):
             return label
     return first[0]
 
@@ -136,14 +156,21 @@ def _called(classes: AskedClasses, label: str) -> frozenset[str]:
     return labelled.get(max(labelled, key=len, default=""), frozenset())
 
 
-def _of_other_classes(search: PathSearch, asked: str, kinds: Mapping[str, set[str]]) -> set[str]:
+def _of_other_classes(
+    search: PathSearch, hop: Hop, asked: str, kinds: Mapping[str, set[str]]
+) -> set[str]:
     """Things that are no instances of the class with whose label a text begins, but of others.
 
-    What is known to be a place may be a town; so may what is of a class above that for towns.
+    What is known to be a place may be a town; so may what is of a class above that for towns, and
+    what a property leads to is of its range, or of its domain.
     """
     named = _classes_asked(search, asked)
     ontology, type_ = search.in_use.ontology, type_of_kind(kind_asked(search.view, asked))
     fitting = named.union(*map(ontology.superclasses, named))
+    declared = ontology.properties.get(hop.predicate)
+    ends = (declared.domains if hop.is_inverse else declared.ranges) if declared else ()
+    if not named.isdisjoint(ends):
+        return set()
     own = defaultdict[str, set[str]](set)
     for thing, class_ in search.followed.rows_for("entity-classes", kinds if named else ()):
         if not class_.value.startswith(SARAG.base):

@@ -7,13 +7,13 @@ question at once, and say nothing of the classes of what they lead over: "the de
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.types import Query
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.memberships import Answer
 from sarag_rdf.plugins.relation_paths.path_answers import joined
 from sarag_rdf.plugins.relation_paths.path_model import packaged_model
 from sarag_rdf.plugins.relation_paths.path_wording import is_participle
@@ -30,8 +30,6 @@ _DESCRIPTION: Final = re.compile(
 _NO_NOUN: Final = frozenset("of by in at on to from with for that which who is was and or".split())
 _MOST: Final = 5
 """Things that are asked about, at most."""
-Answer = Callable[[Query], Found | None]
-"""What answers a question with one name."""
 
 
 class _Description(NamedTuple):

@@ -6,9 +6,11 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
+from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.questions import is_yes_or_no
 from sarag_rdf.base.types import Query
 from sarag_rdf.extraction.text_values import parse_value
@@ -18,6 +20,7 @@ from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_lookup import TimeAsked, followed, without_names
 from sarag_rdf.plugins.relation_paths.path_model import packaged_model
 from sarag_rdf.plugins.relation_paths.tense import is_present_tense
+from sarag_rdf.plugins.relation_paths.thesauri import chained
 from sarag_rdf.retrieval.seeds import ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
@@ -45,6 +48,8 @@ _NOT_CONFIRMED: Final = re.compile(
     r"|\b(?:can|could|may|might|must|shall|should|will|would)\b",
     re.IGNORECASE,
 )
+_CONCEPT: Final = re.compile(r" (?:an?|any) ((?:[a-z-]+ ){0,3}[a-z-]+)\W*$")
+"""Ends a question for yes or no with a word that is no name."""
 _TWO: Final = 2
 """Things that a question for yes or no names."""
 _NOT_LOOKED_UP: Final = re.compile(
@@ -149,12 +154,28 @@ def _confirmed(view: GraphView, query: Query, find: Find) -> Found | None:
     """
     text = query.text
     spans = sorted(named_spans(view.names, text, ProperNames(view)))
-    if len(spans) != _TWO or _NOT_CONFIRMED.search(text):
+    if _NOT_CONFIRMED.search(text):
+        return None
+    if len(spans) == 1 and (concept := _CONCEPT.search(text, spans[0][0][1])):
+        return _confirmed_below(view, find, text[: concept.start()], concept[1])
+    if len(spans) != _TWO:
         return None
     ((begin, end), _), ((after, last), _) = spans
     turned = f"{text[:begin]}{text[after:last]}{text[end:after]}{text[begin:end]}{text[last:]}"
     found = _said(view, find, text)
     if found is None or _said(view, find, turned):
+        return None
+    return replace(found, names=("yes",), meaning=f"{found.text}: {found.meaning}")
+
+
+def _confirmed_below(view: GraphView, find: Find, said: str, name: str) -> Found | None:
+    """Yes, if a property leads to a concept or to one below: what uses Oracle uses a database."""
+    named = view.names.entities({normalize_name(name)}).values()
+    concepts = {*chain.from_iterable(named)}
+    concepts |= {*chain.from_iterable(chained(view, each, up=False) for each in concepts)}
+    among = frozenset(view.derived(Identities).every(concepts))
+    found = find(said, among=among, most_hops=1) if among else None
+    if found is None or found.evidence.retrieved.paths[0].hops[0][1]:
         return None
     return replace(found, names=("yes",), meaning=f"{found.text}: {found.meaning}")
 

@@ -14,7 +14,7 @@ from sarag_rdf.extraction.names import type_of_noun
 from sarag_rdf.plugins.relation_paths.described_things import of_described
 from sarag_rdf.plugins.relation_paths.factoid import dated, factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
-from sarag_rdf.plugins.relation_paths.memberships import of_a_kind
+from sarag_rdf.plugins.relation_paths.memberships import of_a_kind, with_what_is_below
 from sarag_rdf.plugins.relation_paths.path_answers import with_units
 from sarag_rdf.plugins.relation_paths.path_comparisons import compared
 from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, without_names
@@ -48,7 +48,8 @@ def _as_written(view: GraphView, query: Query) -> Found | None:
     if _COMPARES.search(without_names(view, query.text)):
         return None
     at_time = dated(query)
-    answer = partial(factoid, view, is_dated=at_time is not None)
+    direct = partial(factoid, view, is_dated=at_time is not None)
+    answer = partial(with_what_is_below, view, answer=direct)
     asked = at_time or query
     return of_described(view, asked, answer) or in_succession(view, asked)
 

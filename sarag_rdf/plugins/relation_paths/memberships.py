@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-import numpy as np
-
 from sarag_rdf.answering.conversation import Found
-from sarag_rdf.base.arrays import find_all
-from sarag_rdf.base.iris import normalize_name, statement_of
+from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Evidence, Excerpt, PathAnswer, Query, RelationPath, Section
 from sarag_rdf.base.vocab import RDF, SKOS
 from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.path_answers import joined
 from sarag_rdf.plugins.relation_paths.path_model import plural
 from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch
+from sarag_rdf.plugins.relation_paths.thesauri import HIERARCHICAL, Ways, chained
 from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.context import measured
-from sarag_rdf.retrieval.network import RELATED_TO
+from sarag_rdf.retrieval.near_names import MARKS
+from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
+Answer = Callable[[Query], Found | None]
+"""What answers a question with one name."""
 _IS_ONE: Final = re.compile(
     r"(?:is|are|was|were) (?:the )?(?P<name>.+?) (?:an?|one of the) (?P<kind>[a-z][a-z -]*)"
 )
@@ -39,18 +41,15 @@ _WHICH: Final = (
 """Questions for all that is of a kind: "which species are mammals", "which ships are there"."""
 _ANY: Final = frozenset("things species taxa concepts terms entries kinds types".split())
 """What all concepts are called."""
+_HOW_MANY: Final = re.compile(r"\bhow many ", re.IGNORECASE)
+_BELOW: Final = 100
+"""Concepts below one that are asked about, at most."""
 _MOST: Final = 200
 """Concepts that are named, at most."""
-_READ: Final = 10_000
-"""Concepts below one that are read, at most."""
 _QUOTED: Final = 6
 """Concepts whose way is said, at most."""
 _STATED, _EXTRACTED = 0.97, 0.85
 """How sure it is of what kind a thing is, by a graph that says so and by a document."""
-_BROADER: Final = {SKOS.broader.value, SKOS.broaderTransitive.value}
-_NARROWER: Final = {SKOS.narrower.value, SKOS.narrowerTransitive.value}
-Ways = Mapping[str, tuple[str, ...]]
-"""Concepts with those between one that they are below or above, the nearest to it first."""
 
 
 def of_a_kind(view: GraphView, query: Query) -> Found | None:
@@ -71,11 +70,61 @@ def of_a_kind(view: GraphView, query: Query) -> Found | None:
     return next(filter(None, found), None)
 
 
+def with_what_is_below(view: GraphView, query: Query, answer: Answer) -> Found | None:
+    """The answer, with those for concepts below the one that is named.
+
+    What uses PostgreSQL uses a database, but what is said of PostgreSQL is not said of databases.
+    """
+    found, spans = answer(query), named_spans(view.names, query.text, ProperNames(view))
+    if len(spans) != 1 or MARKED.search(query.text) or (found and not _leads_to_topics(found)):
+        return found
+    [((begin, end), entities)] = spans
+    several = (chained(view, entity, up=False) for entity in sorted(entities))
+    below = _leading_back(view, {concept for ways in several for concept in ways})
+    if not 0 < len(below) <= _BELOW:
+        return found
+    which = _HOW_MANY.sub("which ", query.text)
+    at = begin + len(which) - len(query.text)
+    labels = sorted(own[0] for own in view.labels(below).values())
+    texts = (f"{which[:at]}[{label}]{which[at + end - begin :]}" for label in labels)
+    others = filter(None, (answer(replace(query, text=text)) for text in texts))
+    same = [other for other in others if _leads_to_topics(other)]
+    if not same:
+        return found
+    own = answer(replace(query, text=which)) if found else None
+    every = [own, *same] if own else same
+    names = tuple(dict.fromkeys(name for each in every for name in each.names))
+    lead = f"below {query.text[begin:end].strip(MARKS)}"
+    both = joined(query, every, names, lead)
+    least = min(each.probability for each in every)
+    number = (f"at least {len(names)}",) if which != query.text else names
+    return replace(both, names=number, probability=least)
+
+
+def _leading_back(view: GraphView, concepts: Iterable[str]) -> list[str]:
+    """Those of the concepts, or of what is the same, that are objects of other properties."""
+    search, one = _search(view), view.derived(Identities)
+    same = {node: concept for concept in sorted(concepts) for node in one.every([concept])}
+    rows = search.followed.rows_for("entity-ends", same)
+    leading = {
+        node.value
+        for node, end in rows
+        if end.value[:1] == "-" and end.value[1:] not in HIERARCHICAL
+    }
+    return sorted({same[node] for node in leading})
+
+
+def _leads_to_topics(found: Found) -> bool:
+    """Whether it is what leads to the topic, and not what that leads to."""
+    paths = found.evidence.retrieved.paths
+    return bool(paths) and paths[0].hops[0][1]
+
+
 def _is_of_kind(view: GraphView, query: Query, name: str, kind: str) -> Found | None:
     things = view.derived(Identities).every(_named(view, [name]))
     concepts, search = _named(view, _numbers(kind)), _search(view)
     for thing in things if concepts else ():
-        ways = _chained(view, thing, up=True)
+        ways = chained(view, thing, up=True)
         if above := sorted(concepts & ways.keys()):
             return _found(search, query, ["yes"], [_path(view, thing, above[0], ways, up=True)])
     documents, kinds = f"{view.reader.minter.base}entity/", kinds_of(search, things)
@@ -96,12 +145,12 @@ def _all_of_kind(view: GraphView, query: Query, kind: str, among: str) -> Found 
     several = {
         concept: ways
         for concept in sorted(_named(view, [kind]) or _named(view, _numbers(kind)))
-        if (ways := _chained(view, concept, up=False))
+        if (ways := chained(view, concept, up=False))
     }
     if len(several) != 1:
         return None
     [(concept, ways)] = several.items()
-    above = {concept, *_chained(view, concept, up=True)}
+    above = {concept, *chained(view, concept, up=True)}
     if among and among not in _ANY and above.isdisjoint(_named(view, _numbers(among))):
         return None
     lowest = sorted(ways.keys() - {node for way in ways.values() for node in way})
@@ -124,35 +173,6 @@ def _numbers(kind: str) -> list[str]:
 def _named(view: GraphView, names: Iterable[str]) -> set[str]:
     known = view.names.entities({normalize_name(name) for name in names})
     return {entity for entities in known.values() for entity in entities}
-
-
-def _chained(view: GraphView, start: str, *, up: bool) -> Ways:
-    """The concepts above or below one, all steps of the way, or the first that are too many."""
-    ways: dict[str, tuple[str, ...]] = {}
-    latest: dict[str, tuple[str, ...]] = {start: ()}
-    while latest and len(ways) <= _READ:
-        following: dict[str, tuple[str, ...]] = {}
-        for lower, upper in _broader(view, latest):
-            origin, target = (lower, upper) if up else (upper, lower)
-            if origin in latest and target not in ways and target != start:
-                way = () if origin == start else (*latest[origin], origin)
-                following.setdefault(target, way)
-        ways |= following
-        latest = following
-    return ways
-
-
-def _broader(view: GraphView, concepts: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of concepts, one of these among them: the second is broader than the first."""
-    rows = find_all(view.iris.entities, sorted(concepts))
-    edges = view.network.incident(RELATED_TO, np.sort(rows[rows >= 0]))
-    for row in edges.statement.tolist():
-        if triple := statement_of(view.iris.relationships[row]):
-            subject, property_, object_ = triple
-            if property_ in _BROADER:
-                yield subject, object_
-            elif property_ in _NARROWER:
-                yield object_, subject
 
 
 def _path(view: GraphView, start: str, end: str, ways: Ways, *, up: bool) -> RelationPath:

@@ -7,9 +7,8 @@ which questions say them.
 from __future__ import annotations
 
 import json
-from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise, permutations
 from typing import Final, NamedTuple, Self
@@ -255,21 +254,13 @@ class PathIndex:
         """How questions say each hop."""
         schema = self.schema
         labels = {iri: frozenset(self._model.content(name)) for iri, name in schema.names.items()}
-        plainer = defaultdict[str, list[str]](list)
-        for iri, other in permutations(labels, 2):
-            if labels[other] and labels[other] < labels[iri] and self._are_alike(iri, other):
-                plainer[iri].append(other)
+        plainer = {hop: list[tuple[int, frozenset[str]]]() for hop in schema.hops}
+        for hop, other in permutations(schema.hops, 2):
+            further, own = labels[hop.predicate], labels[other.predicate]
+            if own and own < further and self._are_alike(hop, other):
+                plainer[hop].append((self._number[other], further - own))
         return [
-            HopWords(
-                own,
-                with_kind,
-                self._is_mere(hop, labels[hop.predicate]),
-                [
-                    (self._number[turned], labels[hop.predicate] - labels[other])
-                    for other in plainer[hop.predicate]
-                    if (turned := replace(hop, predicate=other)) in self._number
-                ],
-            )
+            HopWords(own, with_kind, self._is_mere(hop, labels[hop.predicate]), plainer[hop])
             for hop, own, with_kind in zip(schema.hops, self._words, self._said, strict=True)
         ]
 
@@ -278,12 +269,14 @@ class PathIndex:
         kinds = (self.schema.kinds.get(end, "") for end in (hop.start, hop.end))
         return label <= {*self._model.content(" ".join((*kinds, _MERE)))}
 
-    def _are_alike(self, one: str, other: str) -> bool:
-        """Whether two properties are of things of one kind, and both of them lead to things."""
-        schema, (own, start) = self.schema, (f"+{one}", f"+{other}")
-        kinds = schema.kinds.get(own), schema.kinds.get(start)
-        is_of_same = start in schema.joins.get(own, ()) or (kinds[0] == kinds[1] is not None)
-        return is_of_same and (f"-{one}" in schema.joins) == (f"-{other}" in schema.joins)
+    def _are_alike(self, hop: Hop, other: Hop) -> bool:
+        """Whether both lead from things of one kind, in one direction, and to things or values."""
+        schema, kinds = self.schema, self.schema.kinds
+        is_from_same = other.start in schema.joins.get(hop.start, ()) or (
+            kinds.get(hop.start, "") == kinds.get(other.start)
+        )
+        are_things = (hop.end in schema.joins) == (other.end in schema.joins)
+        return is_from_same and are_things and hop.is_inverse == other.is_inverse
 
     def _enumerated(
         self, starting: Sequence[int], cosines: Floats, hops: int, beam: int
