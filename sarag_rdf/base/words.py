@@ -46,6 +46,10 @@ _OF_QUESTIONS = (
     "know knew known",
     "choose chose chosen",
     "draw drew drawn",
+    "take took taken",
+    "buy bought",
+    "sell sold",
+    "begin began begun",
 )
 """Further ones, in which questions ask for things."""
 _CONVERSE = (

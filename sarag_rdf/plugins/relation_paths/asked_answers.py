@@ -20,7 +20,7 @@ from sarag_rdf.plugins.relation_paths.asked_kinds import (
     types_of,
 )
 from sarag_rdf.plugins.relation_paths.path_model import Hop, packaged_model
-from sarag_rdf.plugins.relation_paths.path_words import Asking
+from sarag_rdf.plugins.relation_paths.path_words import BELONGS, Asking
 from sarag_rdf.plugins.relation_paths.paths import PathSearch, Stated, Triple, walks
 from sarag_rdf.plugins.relation_paths.thesauri import chained
 from sarag_rdf.retrieval.asked_classes import AskedClasses
@@ -228,6 +228,7 @@ def _texts(search: PathSearch, hop: Hop) -> Iterator[str]:
     """The labels of a property, and phrases for a hop or its reverse, without the last "of"."""
     schema, declared = search.index.schema, search.in_use.ontology.properties.get(hop.predicate)
     yield schema.names[hop.predicate]
+    yield from ("belongs to",) if BELONGS.fullmatch(schema.names[hop.predicate]) else ()
     yield from declared.alternatives if declared else ()
     for start in (hop.start, hop.reverse.start):
         yield from schema.stated.get(start, ())

@@ -35,6 +35,14 @@ _HOW: Final = re.compile(
     r"\W*how (?:(\w+) (?:is|are|was|were) ([^,]+?)|much (?:do|does|did) ([^,]+) (weigh|cost))\W*$",
     re.IGNORECASE,
 )
+_ATTRIBUTES: Final = (
+    re.compile(
+        r"\W*(?:which|what|how much) ([a-z][a-z -]*?) (?:does|do|did) (.+?) (?:have|use)\W*$",
+        re.IGNORECASE,
+    ),
+    re.compile(r"\W*when did ()(.+?) (?:happen|occur|take place)\W*$", re.IGNORECASE),
+)
+"""Questions for a property that they name: "which protocol does X use", or for a date."""
 _FORMER: Final = re.compile(r"\b(?:former|previous) (?=[a-z]|[A-Z]{2,}\b)")
 """Who asks so asks for what has ended, unless a label says it: "previous employer"."""
 _WHEN: Final = re.compile(
@@ -117,7 +125,15 @@ def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found |
         kind = kind_asked(view, query.text[asked.start(1) :])
         rest = f"{query.text[: asked.start()]}what{query.text[asked.start(1) + len(kind) :]}"
         found = find(rest, kind, is_count=asked is many)
-    return found
+    return found or _attribute(find, query.text)
+
+
+def _attribute(find: Find, question: str) -> Found | None:
+    """What a question names with a verb that says no more than that somebody has it."""
+    said = (form.match(question) for form in _ATTRIBUTES)
+    names = ((match[1] or "date", match[2]) for match in said if match)
+    several = (find(f"what is the {noun} of {of}", most_hops=1) for noun, of in names)
+    return next(filter(None, several), None)
 
 
 def _measured(find: Find, question: str) -> Found | None:

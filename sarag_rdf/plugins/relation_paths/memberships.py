@@ -14,7 +14,7 @@ from sarag_rdf.base.vocab import RDF, SKOS
 from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_answers import joined
-from sarag_rdf.plugins.relation_paths.path_model import plural
+from sarag_rdf.plugins.relation_paths.path_model import packaged_model, plural
 from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch
 from sarag_rdf.plugins.relation_paths.thesauri import HIERARCHICAL, Ways, chained
 from sarag_rdf.retrieval.asked_classes import AskedClasses
@@ -37,6 +37,8 @@ _WHICH: Final = (
     re.compile(rf"(?:which|what) {_OF_KIND}{_KIND} {_ANYWHERE}"),
     re.compile(rf"(?:which|what) (?P<among>[a-z][a-z -]*?) are {_OF_KIND}{_KIND}"),
     re.compile(rf"list (?:all )?(?:the )?{_OF_KIND}{_KIND}"),
+    re.compile(rf"(?:what|who) are (?:all )?the {_KIND}"),
+    re.compile(rf"(?P<count>how many) {_OF_KIND}{_KIND} {_ANYWHERE}"),
 )
 """Questions for all that is of a kind: "which species are mammals", "which ships are there"."""
 _ANY: Final = frozenset("things species taxa concepts terms entries kinds types".split())
@@ -53,21 +55,23 @@ _STATED, _EXTRACTED = 0.97, 0.85
 
 
 def of_a_kind(view: GraphView, query: Query) -> Found | None:
-    """Yes, if a thing is of the kind that the question names; or the concepts below one.
+    """Yes, if a thing is of the kind that the question names; or all that are known to be.
 
-    What is not stated may be so: "no" is no answer. Those concepts are named that have none below
-    them.
+    What is not stated may be so: "no" is no answer, and there are at least as many. Of concepts
+    those are named that have none below them.
     """
     text = " ".join(query.text.split()).rstrip(" ?.!")
     text = f"{text[:1].lower()}{text[1:]}"
     if match := _IS_ONE.fullmatch(text):
         return _is_of_kind(view, query, match["name"], match["kind"])
     asked = filter(None, (form.fullmatch(text) for form in _WHICH))
-    found = (
-        _all_of_kind(view, query, match["kind"], match.groupdict().get("among") or "")
-        for match in asked
-    )
-    return next(filter(None, found), None)
+    several = ((match, _all_of_kind(view, query, match)) for match in asked)
+    for match, found in several:
+        if found and match.groupdict().get("count"):
+            return replace(found, names=(f"at least {len(found.names)}",))
+        if found:
+            return found
+    return None
 
 
 def with_what_is_below(view: GraphView, query: Query, answer: Answer) -> Found | None:
@@ -138,10 +142,11 @@ def _is_of_kind(view: GraphView, query: Query, name: str, kind: str) -> Found | 
     return None
 
 
-def _all_of_kind(view: GraphView, query: Query, kind: str, among: str) -> Found | None:
-    """The lowest concepts below the one that is called so, unless classes are called so, too."""
+def _all_of_kind(view: GraphView, query: Query, asked: re.Match[str]) -> Found | None:
+    """The instances of classes that are called so, or else the lowest concepts below one."""
+    kind, among = asked["kind"], asked.groupdict().get("among") or ""
     if view.derived(AskedClasses).named(kind):
-        return None
+        return None if among else _instances(view, query, kind)
     several = {
         concept: ways
         for concept in sorted(_named(view, [kind]) or _named(view, _numbers(kind)))
@@ -159,6 +164,50 @@ def _all_of_kind(view: GraphView, query: Query, kind: str, among: str) -> Found 
     paths = [_path(view, concept, each, ways, up=False) for each in lowest]
     names = sorted(path.answers[0].name for path in paths)
     return _found(_search(view), query, names, paths)
+
+
+def _instances(view: GraphView, query: Query, kind: str) -> Found | None:
+    """What graphs say is of a class, or what documents do if no graph says it of anything."""
+    search, one = _search(view), view.derived(Identities).one
+    classes, label = classes_called(search, kind)
+    rows = [row for _, row in search.followed.rows_for("class-instances", classes)]
+    documents = f"{view.reader.minter.base}entity/"
+    stated = [row.value for row in rows if not row.value.startswith(documents)]
+    labels = view.labels(stated or [row.value for row in rows])
+    things = {one(iri): (iri, name) for iri, (name, *_) in sorted(labels.items())}
+    if not 0 < len(things) <= _MOST:
+        return None
+    answer, hops = PathAnswer("", label), ((RDF.type.value, False),)
+    paths = [
+        RelationPath(iri, name, hops, "what the thing is", 1.0, answers=(answer,))
+        for iri, name in sorted(things.values(), key=lambda thing: thing[1])
+    ]
+    names = [*dict.fromkeys(path.topic_name for path in paths)]
+    found = _found(search, query, names, paths)
+    return found if stated else replace(found, probability=_EXTRACTED)
+
+
+def classes_called(search: PathSearch, kind: str) -> tuple[set[str], str]:
+    """The classes in use that are called so, in the singular or plural, and their subclasses.
+
+    And the label of the first that is called so.
+    """
+    in_use, content = search.followed, packaged_model().content
+    used = [own.iri for part in in_use.parts for own in in_use.used(part).classes]
+    above = {iri: in_use.ontology.superclasses(iri) | {iri} for iri in used}
+    names = in_use.names({each for several in above.values() for each in several})
+    stems = content(kind)
+    declared = in_use.ontology.classes
+    called = {
+        iri
+        for iri, name in names.items()
+        if any(
+            content(label) == stems
+            for label in (name, *(declared[iri].alternatives if iri in declared else ()))
+        )
+    }
+    label = names[min(called)].lower() if called else ""
+    return {iri for iri, several in above.items() if several & called}, label
 
 
 def _search(view: GraphView) -> PathSearch:

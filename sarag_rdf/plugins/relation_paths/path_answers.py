@@ -103,11 +103,13 @@ def _text(search: PathSearch, path: RelationPath) -> str:
     kinds, usual = kinds_of(search, things), schema.kinds.get(hops[-1].end, THING)
     declared = search.in_use.ontology.properties.get(hops[-1].predicate)
     has_end = declared and (declared.domains if hops[-1].is_inverse else declared.ranges)
-    unknown = {usual} if has_end else set()  # an answer without a class is what the ontology says
+    label = usual.casefold()
+    unknown = {label} if has_end else set()  # an answer without a class is what the ontology says
     several = [kinds.get(thing, unknown) for thing in things]
-    if all(usual in own for own in several):
+    if all(label in own for own in several):
         return path.text
-    end = min(set.intersection(*several) & {*schema.kinds.values()}, default=THING)
+    common = set.intersection(*several)
+    end = min((k for k in schema.kinds.values() if k.casefold() in common), default=THING)
     return spoken(search.model, schema, search.in_use.ontology, hops, end=end)
 
 

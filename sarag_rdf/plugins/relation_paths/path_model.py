@@ -80,7 +80,7 @@ class Hop:
 
 
 HopSequence = tuple[Hop, ...]
-FORM: Final = "13"
+FORM: Final = "14"
 """The version of what `read_schema` makes: what another one has made is not read from a cache."""
 
 
@@ -180,7 +180,7 @@ def read_schema(reader: GraphReader, linked: Iterable[Collection[str]] = ()) -> 
         for iri, own in described.items()
         for start, phrases in (("+" + iri, own.inverse_phrases), ("-" + iri, own.phrases))
     }
-    called = {end: names[class_].lower() for end, class_ in kinds.items()}
+    called = {end: _in_small_letters(names[class_]) for end, class_ in kinds.items()}
     said = said_words(described, every, packaged_model().content, called)
     return PathSchema(
         {iri: names[iri] for iri in sorted(properties)},
@@ -192,6 +192,12 @@ def read_schema(reader: GraphReader, linked: Iterable[Collection[str]] = ()) -> 
         {start: list(packaged_phrases().get(name, ())) for start, name in alike.items()},
         {start: sorted(said[start]) for start in fan_out if start in said},
     )
+
+
+def _in_small_letters(label: str) -> str:
+    """The label of a class within a sentence: "IT System" is an "IT system"."""
+    words = label.split()
+    return " ".join(w if len(w) > 1 and w.isupper() else w.lower() for w in words)
 
 
 def alike_ends(ontology: Schema, ends: Iterable[str]) -> set[str]:

@@ -44,13 +44,13 @@ _NOT_ACTIVE: Final = _NEVER_PASSIVE | frozenset(
 _AFTER_PARTICIPLES: Final = _PREPOSITIONS | frozenset("of as into after near against".split())
 _TIMES: Final = frozenset("year date day month time".split())
 _ACTIVE: Final = frozenset(
-    "activates acquires affects attends belongs carries causes collects composes connects contains "
-    "controls creates crosses defines depicts describes develops directs discovers edits employs "
-    "encodes exhibits follows governs hosts includes inhabits inhibits inherits knows leads lists "
-    "loves maintains makes manages manufactures marries mentions operates owns performs portrays "
-    "possesses precedes prevents produces proves provides publishes receives regulates replaces "
-    "represents requires runs sells speaks succeeds supervises teaches translates treats uses "
-    "wears writes".split()
+    "acquires activates affects attends belongs carries causes collects composes connects "
+    "contains controls covers creates crosses defines depicts describes develops directs "
+    "discovers edits employs encodes exhibits follows governs hosts includes inhabits inherits "
+    "inhibits knows leads lists loves maintains makes manages manufactures marries mentions "
+    "operates owns performs portrays possesses precedes prevents produces proves provides "
+    "publishes receives regulates replaces represents requires runs sells speaks succeeds "
+    "supervises teaches translates treats uses wears writes".split()
 )
 """Verbs of one thing that are no nouns of several."""
 _THIRD_PERSON: Final = re.compile(r"(?!(?:\w+ics|series|species|news|lens)$)\w+[^\Wsui]s")

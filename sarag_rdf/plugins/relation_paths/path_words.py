@@ -31,6 +31,8 @@ _PARTICIPLE: Final = re.compile(rf" (?=\w+ed (?:{_PREPOSITION.pattern})$)")
 _OF_SECOND: Final = re.compile(r"(?:has|had|have) ")
 _ROLE: Final = re.compile(r"\b(?!\w+ed |made |built |born |consists? )\w+ of$")
 """Ends a label that names the subject of its property: "capital of", but not "made of"."""
+BELONGS: Final = re.compile(r"(?:is )?(?:a )?(?:member|part) of")
+"""A label for what "belongs to" something."""
 _VERB: Final = re.compile(
     rf"\w+ed|made|built|bought|sold|wrote|drew|won|led|held|taught|.* (?:{_PREPOSITION.pattern})"
 )
@@ -157,13 +159,15 @@ def verb_before_kind(label: str, kind: str) -> str:
     ('uses', 'has part')
     """
     verb, _, noun = label.partition(" ")
-    return verb if noun.lower() == kind and _VERB_OR_NAME.fullmatch(verb) else label
+    return verb if noun.lower() == kind.lower() and _VERB_OR_NAME.fullmatch(verb) else label
 
 
 def _say_label(label: str, first: set[str], second: set[str], content: Content) -> None:
     """Add the words of a label between two ends to those of the hops that lead there."""
     if _ROLE.search(label):
         _name(label, first, second, content)
+        if BELONGS.fullmatch(label):
+            _verb("belongs", first, second, content)
     elif _VERB.fullmatch(label):
         _verb(label, first, second, content)
     elif _VERB_OR_NAME.fullmatch(label):

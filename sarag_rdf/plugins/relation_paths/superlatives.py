@@ -17,9 +17,10 @@ from sarag_rdf.plugins.relation_paths.compared_attributes import Criterion, crit
 from sarag_rdf.plugins.relation_paths.exclusive_values import holding
 from sarag_rdf.plugins.relation_paths.factoid import factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.memberships import classes_called
 from sarag_rdf.plugins.relation_paths.path_answers import looked_up, stated_units, with_unit
 from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, searches
-from sarag_rdf.plugins.relation_paths.path_model import Hop, packaged_model, plural
+from sarag_rdf.plugins.relation_paths.path_model import Hop, plural
 from sarag_rdf.plugins.relation_paths.path_wording import is_participle, spoken, verb_of
 from sarag_rdf.plugins.relation_paths.paths import PathSearch
 from sarag_rdf.plugins.relation_paths.tense import (
@@ -110,7 +111,7 @@ def _instances(view: GraphView, query: Query, asked: _Asked) -> _Instances | Non
     if asked.rest and not is_place:
         return _instances_of_path(view, query, asked)
     search, identities = PathSearch(view), view.derived(Identities)
-    classes, kind = _classes(search, asked.kind)
+    classes, kind = classes_called(search, asked.kind)
     rows = search.followed.rows_for("class-instances", classes)
     instances = sorted({identities.one(instance.value) for _, instance in rows})
     if len(instances) > _MOST:
@@ -185,29 +186,6 @@ def _above(search: PathSearch, hop: Hop, places: Iterable[str]) -> dict[str, set
             found |= latest
         above[place] = found
     return above
-
-
-def _classes(search: PathSearch, kind: str) -> tuple[set[str], str]:
-    """The classes in use that are called so, in the singular or plural, and their subclasses.
-
-    And the label of the first that is called so.
-    """
-    in_use, content = search.followed, packaged_model().content
-    used = [own.iri for part in in_use.parts for own in in_use.used(part).classes]
-    above = {iri: in_use.ontology.superclasses(iri) | {iri} for iri in used}
-    names = in_use.names({each for several in above.values() for each in several})
-    stems = content(kind)
-    declared = in_use.ontology.classes
-    called = {
-        iri
-        for iri, name in names.items()
-        if any(
-            content(label) == stems
-            for label in (name, *(declared[iri].alternatives if iri in declared else ()))
-        )
-    }
-    label = names[min(called)].lower() if called else ""
-    return {iri for iri, several in above.items() if several & called}, label
 
 
 def _best(
