@@ -11,7 +11,7 @@ from typing import Final
 
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import RelationPath
-from sarag_rdf.base.vocab import SARAG
+from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.plugins.relation_paths.asked_kinds import (
     is_no_agent,
@@ -162,18 +162,17 @@ def _of_other_classes(
     """Things that are no instances of the class with whose label a text begins, but of others.
 
     What is known to be a place may be a town; so may what is of a class above that for towns, and
-    what a property leads to is of its range, or of its domain.
+    a concept is of the class that the property declares.
     """
     named = _classes_asked(search, asked)
     ontology, type_ = search.in_use.ontology, type_of_kind(kind_asked(search.view, asked))
     fitting = named.union(*map(ontology.superclasses, named))
     declared = ontology.properties.get(hop.predicate)
     ends = (declared.domains if hop.is_inverse else declared.ranges) if declared else ()
-    if not named.isdisjoint(ends):
-        return set()
+    declared_as = {SKOS.Concept.value} if not named.isdisjoint(ends) else set()
     own = defaultdict[str, set[str]](set)
     for thing, class_ in search.followed.rows_for("entity-classes", kinds if named else ()):
-        if not class_.value.startswith(SARAG.base):
+        if not class_.value.startswith(SARAG.base) and class_.value not in declared_as:
             own[thing.value].add(class_.value)
     return {
         thing

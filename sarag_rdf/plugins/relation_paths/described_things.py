@@ -28,6 +28,8 @@ _DESCRIPTION: Final = re.compile(
 )
 """Ends the text before a name: "where is the house that was built by", "the builder of the"."""
 _NO_NOUN: Final = frozenset("of by in at on to from with for that which who is was and or".split())
+_OF_NAME: Final = re.compile(r"['\u2019]s?\b| \w+(?:er|or)s?\b")
+"""After a name that is not what describes a thing: "directed by the X director"."""
 _MOST: Final = 5
 """Things that are asked about, at most."""
 
@@ -58,8 +60,11 @@ def of_described(view: GraphView, query: Query, answer: Answer) -> Found | None:
     several = (answer(replace(query, text=text)) for text in described.inner)
     inner = next(filter(None, several), None)
     things = _things(view, inner) if inner else {}
-    if inner is None or not 0 < len(things) <= (1 if described.is_one else _MOST):
+    if inner is None or not things or (described.is_one and len(things) > 1):
         return None  # a path that says all at once may lead over something else
+    if len(things) > _MOST:
+        found = answer(query)
+        return found if found and _hops(found)[:1] == _hops(inner) else None
     texts = (f"{described.lead} [{name}]{described.rest}" for name in things.values())
     found_of = [answer(replace(query, text=text)) for text in texts]
     known = [each for each in found_of if each]
@@ -77,7 +82,7 @@ def _described(view: GraphView, question: str) -> _Description | None:
         return None
     [((begin, end), _)] = spans
     match = _DESCRIPTION.fullmatch(question[:begin])
-    if match is None:
+    if match is None or _OF_NAME.match(question, end):
         return None
     noun, rest = match["noun"].strip(), question[end:]
     name = question[begin:end].rstrip("?.! ")
@@ -98,6 +103,10 @@ def _described(view: GraphView, question: str) -> _Description | None:
     said = question[match.end("lead") : begin + len(name)].strip()
     has_verb = bool(match["clause"] or match["participle"])
     return _Description(said, inner, match["lead"], rest, not noun.endswith("s"), has_verb)
+
+
+def _hops(found: Found) -> tuple[tuple[str, bool], ...]:
+    return found.evidence.retrieved.paths[0].hops
 
 
 def _asks(lead: str, rest: str) -> bool:

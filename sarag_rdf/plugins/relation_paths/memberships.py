@@ -30,6 +30,7 @@ _IS_ONE: Final = re.compile(
 )
 _KIND: Final = r"(?P<kind>[a-z][a-z -]*?)"
 _OF_KIND: Final = r"(?:(?:kinds?|types?|sorts?|species) of )?"
+_KINDS_OF: Final = re.compile(r" (?:kinds?|types?|sorts?|species) of ")
 _ANYWHERE: Final = (
     r"(?:are there|exist|are)(?: in (?:this|the) (?:thesaurus|taxonomy|vocabulary|scheme|graph))?"
 )
@@ -146,7 +147,8 @@ def _all_of_kind(view: GraphView, query: Query, asked: re.Match[str]) -> Found |
     """The instances of classes that are called so, or else the lowest concepts below one."""
     kind, among = asked["kind"], asked.groupdict().get("among") or ""
     if view.derived(AskedClasses).named(kind):
-        return None if among else _instances(view, query, kind)
+        is_of_things = not among and not _KINDS_OF.search(asked[0])
+        return _instances(view, query, kind) if is_of_things else None
     several = {
         concept: ways
         for concept in sorted(_named(view, [kind]) or _named(view, _numbers(kind)))
@@ -246,5 +248,5 @@ def _found(
     for path in paths[:_QUOTED]:
         between = (labels[node][0] for node in path.answers[0].nodes)
         said.append(" > ".join((path.topic_name, *between, path.answers[0].name)))
-    meaning = "; ".join((*said, *(["..."] if len(paths) > len(said) else [])))
+    meaning = "; ".join((*dict.fromkeys(said), *(["..."] if len(paths) > len(said) else [])))
     return Found(names, meaning, _STATED, Evidence(retrieved, measured(sections, "paths")))

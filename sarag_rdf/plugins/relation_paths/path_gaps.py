@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
+from itertools import chain, pairwise
 
 from sarag_rdf.base.words import family_of
 from sarag_rdf.plugins.relation_paths.path_words import DOER, Asking, Content
@@ -20,6 +20,7 @@ class HopWords:
     """How questions say a hop: the forms of words that do, with those of the kind at its end too.
 
     is_mere: whether its label says no more than that things of these kinds belong together.
+    reverse: the number of the same property in the other direction, -1 where it leads nowhere.
     plainer: other hops between things of these kinds, by number, and the words, as stems, that
     the label of this one has besides theirs: "previous" of "previous employer".
     """
@@ -27,6 +28,7 @@ class HopWords:
     own: frozenset[str]
     with_kind: frozenset[str]
     is_mere: bool = False
+    reverse: int = -1
     plainer: Sequence[tuple[int, frozenset[str]]] = ()
 
 
@@ -69,6 +71,11 @@ def gaps_of(
                 yield *before, *after
 
     @cache
+    def said_by(path: Numbers) -> frozenset[int]:
+        every = frozenset[str]().union(*(hops[number].with_kind for number in path))
+        return frozenset(word.place for word in words if not every.isdisjoint(word.forms))
+
+    @cache
     def gaps(path: Numbers) -> tuple[float, float]:
         said = [hops[number].with_kind for number in path]
         every = frozenset[str]().union(*said)
@@ -76,15 +83,21 @@ def gaps_of(
         for several in alike.values():
             saying = sum(not own.isdisjoint(chain.from_iterable(several)) for own in said)
             unsaid -= min(saying, sum(not every.isdisjoint(forms) for forms in several))
+        by_kind = [  # "the films that share actors": back by the same property
+            hops[number].is_mere or before == hops[number].reverse
+            for before, number in pairwise((-2, *path))
+        ]
         places = [
             [word.place for word in words if not hops[number].own.isdisjoint(word.forms)]
-            or [w.place for w in words if hops[number].is_mere and not own.isdisjoint(w.forms)]
-            for number, own in zip(path, said, strict=True)
+            or [word.place for word in words if is_kind and not own.isdisjoint(word.forms)]
+            for number, own, is_kind in zip(path, said, by_kind, strict=True)
         ]
         unsaid += sum(not own for own in places)
         is_asked = every.intersection(kind_asked) <= said[-1]
         is_open = unsaid > 0 or not is_asked or asking.is_turned or not are_in_order(places)
-        is_open = is_open or any(not gaps(other)[1] for other in simpler(path))
+        is_open = is_open or any(
+            said_by(path) <= said_by(other) and not gaps(other)[1] for other in simpler(path)
+        )
         return unsaid / (count + len(path)), float(is_open)
 
     return [*map(gaps, paths)]

@@ -260,7 +260,13 @@ class PathIndex:
             if own and own < further and self._are_alike(hop, other):
                 plainer[hop].append((self._number[other], further - own))
         return [
-            HopWords(own, with_kind, self._is_mere(hop, labels[hop.predicate]), plainer[hop])
+            HopWords(
+                own,
+                with_kind,
+                self._is_mere(hop, labels[hop.predicate]),
+                self._number.get(hop.reverse, -1),
+                plainer[hop],
+            )
             for hop, own, with_kind in zip(schema.hops, self._words, self._said, strict=True)
         ]
 
