@@ -145,7 +145,7 @@ BUDGETS: dict[str, int] = {
     "graph": 7312,
     "kg": 5347,
     "models": 1852,
-    "retrieval": 3051,
+    "retrieval": 3014,
     "server": 5887,
     "testing": 263,
     "sarag_rdf": 104,
