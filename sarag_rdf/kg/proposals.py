@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Final
 
-from sarag_rdf.base.arrays import find, rows_of
+from sarag_rdf.base.arrays import batches, find, rows_of
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import local_name, normalize_name, phrase_key
 from sarag_rdf.base.plugins import load
@@ -463,7 +463,7 @@ def remarks(centre: Member, members: Sequence[Member], llm: LLM) -> dict[str, st
     A reply may name only members that it was shown.
     """
     verdicts: dict[str, str] = {}
-    for batch in _batches(members):
+    for batch in map(_numbered, batches(members, SHOWN)):
         schema = object_of(same=array_of(one_of(list(batch)), len(batch)))
         reply = _reply("curate_cluster", batch, llm, schema, _MAX_TOKENS, centre=centre)
         verdicts |= {
@@ -485,7 +485,7 @@ def relabelled(
     `classes` are labels. Entities that a reply does not name exactly once are asked about again,
     together, and then have no valid reply.
     """
-    for batch in _batches(members):
+    for batch in map(_numbered, batches(members, SHOWN)):
         labels = _labels(batch, classes, llm)
         missing = [member for member in batch.values() if member.iri not in labels]
         if 0 < len(missing) < len(batch):
@@ -506,11 +506,6 @@ def _labels(batch: _Numbered, classes: Sequence[str], llm: LLM) -> dict[str, str
         for row in rows
         if counts[row["entity"]] == 1
     }
-
-
-def _batches(members: Sequence[Member]) -> Iterator[_Numbered]:
-    for begin in range(0, len(members), SHOWN):
-        yield _numbered(members[begin : begin + SHOWN])
 
 
 def _numbered(members: Sequence[Member]) -> _Numbered:

@@ -15,7 +15,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from sarag_rdf.base.arrays import IriList, Merge, Rows, find_all
+from sarag_rdf.base.arrays import IriList, Merge, Rows, batches, find_all
 from sarag_rdf.base.errors import VectorStoreError, one_line
 from sarag_rdf.base.ports import Arrays, Matrix, Vector
 from sarag_rdf.base.redaction import redact_exception, redacted_remark
@@ -201,8 +201,8 @@ class EngineVectors(VectorStore):
             generation = _new_generation()
             self._engine.mark(old.collection, "")
             removed = sorted(set(deleted).difference(inserted))
-            for begin in range(0, len(removed), BATCH):
-                self._engine.delete(old.collection, removed[begin : begin + BATCH])
+            for batch in batches(removed, BATCH):
+                self._engine.delete(old.collection, batch)
             self._put(old.collection, inserted, blocks)
         names = merge.iris(old.iris, IriList.packed(inserted))
         new = EngineIndex(self._engine, old.collection, names, old.width, generation)

@@ -6,11 +6,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Triple
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.iris import Minter, local_name
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG, SKOS, WIKIBASE, iri
 from sarag_rdf.building.link_records import identities
@@ -237,8 +237,8 @@ class Export:
         builder = EntityBuilder(minter, self.contents, self.numbers, links, self.vocabulary)
         for id_, content in builder.properties():
             yield Entity(model.entity(id_, self.page_info, content))
-        names = iter(sorted(self.items(), key=lambda name: number(self.numbers[name])))
-        while batch := list(islice(names, BATCH)):
+        names = sorted(self.items(), key=lambda name: number(self.numbers[name]))
+        for batch in batches(names, BATCH):
             rows = self._entity_rows(batch)
             for name in batch:
                 content = builder.item(name, rows[name])

@@ -19,13 +19,13 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from threading import Event
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import CountsUsage, Embedder, Extractor, Matrix
 from sarag_rdf.base.sandbox import idle_children
@@ -49,7 +49,6 @@ ATTEMPTS: Final = 2
 """How many workers may die of the same documents; then each document is extracted alone."""
 CACHE: Final = "extractions.sqlite"
 """The file of extractions that are not in the graph yet, in the graph's cache."""
-_Item = TypeVar("_Item")
 
 
 @dataclass(frozen=True)
@@ -154,14 +153,14 @@ class SpreadExtractor:
         """
         taken = given = 0
 
-        def batches() -> Iterator[Sequence[Document]]:
+        def counted() -> Iterator[Sequence[Document]]:
             nonlocal taken
-            for batch in _batches(documents, SHARD):
+            for batch in batches(documents, SHARD):
                 taken += len(batch)
                 yield batch
 
         try:
-            for shard in map_in_order(self._shard, batches(), self._pool.size):
+            for shard in map_in_order(self._shard, counted(), self._pool.size):
                 self._note(shard)
                 for result in shard.results:
                     given += 1
@@ -251,7 +250,7 @@ class SpreadEmbedder:
     def embed(self, texts: Sequence[str]) -> Matrix:
         if not texts:
             return self._part((), Event())
-        parts = map_in_order(self._part, _batches(texts, TEXTS), self._pool.size)
+        parts = map_in_order(self._part, batches(texts, TEXTS), self._pool.size)
         return np.concatenate([*parts])
 
     def _part(self, texts: Sequence[str], _: Event) -> Matrix:
@@ -329,9 +328,3 @@ def _frozen(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Fields from JSON: lists are tuples, and objects values."""
     kinds: Mapping[type, Callable[[Any], Any]] = {list: tuple, dict: lambda item: Value(**item)}
     return {name: kinds.get(type(item), lambda same: same)(item) for name, item in fields.items()}
-
-
-def _batches(items: Iterable[_Item], size: int) -> Iterator[Sequence[_Item]]:
-    pending = iter(items)
-    while batch := list(islice(pending, size)):
-        yield batch
