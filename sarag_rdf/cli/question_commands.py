@@ -37,7 +37,7 @@ _shown_options = flags.together(
 def search(question: str, **options: Any) -> int:
     """Find the documents for a question, by spreading activation or another --retriever."""
     from sarag_rdf.cli.answers import show_retrieved
-    from sarag_rdf.kg.results import retrieved_to_dict
+    from sarag_rdf.kg.evidence import retrieved_to_dict
 
     _check_outputs(options)
     with flags.open_graph(options) as kg:
@@ -74,7 +74,7 @@ def ask(question: str, **options: Any) -> int:
     endpoint, only the evidence is printed for all else.
     """
     from sarag_rdf.cli.answers import show_answer
-    from sarag_rdf.kg.results import answer_to_dict
+    from sarag_rdf.kg.evidence import answer_to_dict
 
     _check_outputs(options)
     with flags.open_graph(options) as kg:

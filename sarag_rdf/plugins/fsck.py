@@ -29,12 +29,16 @@ from sarag_rdf.building.entailed_graph import ADVICE, entailment_errors, repair_
 from sarag_rdf.building.evidence_quarantine import read_contents, read_quarantine
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.check_commands import listed
 from sarag_rdf.cli.output import counted, emit, note, progress_bars
+from sarag_rdf.cli.query_commands import listed
 from sarag_rdf.graph.graph_reader import KINDS, GraphReader, Kind
 from sarag_rdf.graph.metadata import Meta, read_meta, stats, with_revision
-from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, imported_graphs
-from sarag_rdf.graph.stored_ontologies import stored_ontologies
+from sarag_rdf.graph.parts import (
+    COMPLETE,
+    dangling_link_subjects,
+    imported_graphs,
+    stored_ontologies,
+)
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import arrays_key, index_key
 from sarag_rdf.graph.vectors.search_indexes import VectorIndex

@@ -15,7 +15,7 @@ import pytest
 from sarag_rdf.base.errors import InputError, StoreLockedError, UsageError
 from sarag_rdf.graph.store import oxigraph
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.results import retrieved_to_dict
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.plugins.backup import backups
 from sarag_rdf.plugins.backup.backups import MANIFEST, Backup, backups_in, locked, read_backup
 from sarag_rdf.plugins.backup.copying import back_up, chosen_backup, restore

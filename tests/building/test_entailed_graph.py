@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import pyoxigraph as ox
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
+from sarag_rdf.graph.stored_ontologies import StoredOntology, ontology_added
 
 from sarag_rdf.base.errors import EntailmentError, MissingDependencyError
 from sarag_rdf.base.iris import Minter
@@ -26,7 +27,6 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.parts import recorded_graphs
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.graph.stored_ontologies import StoredOntology, ontology_added
 
 EX = "https://example.org/x#"
 AXIOMS = f"""

@@ -23,7 +23,7 @@ from sarag_rdf.graph.graph_reader import GraphReader, Part, term_reader
 from sarag_rdf.graph.ontology import schema_reader
 from sarag_rdf.graph.ontology.schema import Schema, split_words, value_datatype
 from sarag_rdf.graph.ontology.schema_reader import TripleIndex
-from sarag_rdf.graph.stored_ontologies import ontology_triples
+from sarag_rdf.graph.parts import ontology_triples
 from sarag_rdf.plugins.wikibase.snak_values import STRING, literal_datatype
 from sarag_rdf.plugins.wikibase.vocabulary import GEO
 
