@@ -36,7 +36,7 @@ from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
 from sarag_rdf.plugins.evaluation.measures import PRF
-from sarag_rdf.plugins.evaluation.relation_paths import (
+from sarag_rdf.plugins.evaluation.path_questions import (
     evaluate_paths,
     examples,
     read_files,

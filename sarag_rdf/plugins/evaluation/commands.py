@@ -47,8 +47,8 @@ _MODULES: Final = {
     "resolution": "gold:resolution",
     "entities": "entities:command",
     "questions": "path_questions:command",
-    "paths": "relation_paths:command",
-    "fit-paths": "relation_paths:fit_command",
+    "paths": "path_questions:paths_command",
+    "fit-paths": "path_questions:fit_command",
 }
 """Command -> module and attribute, imported when the command is called."""
 PERTURBATIONS: Final = {
@@ -57,7 +57,7 @@ PERTURBATIONS: Final = {
     "last": "with last names only",
     "plain": "without diacritics",
 }
-"""What can be done to questions (`evaluation.perturbation`) -> how they are asked then."""
+"""What can be done to questions (`datasets.perturbed`) -> how they are asked then."""
 _PROBLEMS = 3
 """Problems of indexing that are printed."""
 
@@ -293,7 +293,7 @@ def open_inputs(options: Mapping[str, Any], *, need_answers: bool = False) -> It
                 "corpus, or omit --kg"
             )
         if kind := options.get("perturb"):
-            from sarag_rdf.plugins.evaluation.perturbation import perturbed
+            from sarag_rdf.plugins.evaluation.datasets import perturbed
 
             with kg.session.read() as snapshot:
                 questions = perturbed(questions, kind, snapshot.view, options["seed"] or 0)

@@ -18,17 +18,19 @@ from sarag_rdf.graph.graph_reader import BATCH, GraphReader, term_reader
 from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.valid_time import NO_TIMES, Times, stated_times
 from sarag_rdf.plugins.wikibase import model
-from sarag_rdf.plugins.wikibase import own_properties as own
+from sarag_rdf.plugins.wikibase import typed_properties as own
 from sarag_rdf.plugins.wikibase.model import Entity
 from sarag_rdf.plugins.wikibase.numbers import WikibaseIds, number
-from sarag_rdf.plugins.wikibase.own_properties import OwnProperty, canonical_phrase, phrase_key
 from sarag_rdf.plugins.wikibase.snak_values import literal_snak
 from sarag_rdf.plugins.wikibase.typed_properties import (
     ITEM,
     Ontologies,
+    OwnProperty,
     TypedProperty,
+    canonical_phrase,
     datatype_of,
     imported_parts,
+    phrase_key,
     unit_texts,
 )
 from sarag_rdf.plugins.wikibase.vocabulary import PREDICATES, WIKIDATA, Vocabulary

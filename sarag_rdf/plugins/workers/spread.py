@@ -21,6 +21,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Event
+from time import perf_counter, process_time
 from typing import Any, Final
 
 import numpy as np
@@ -36,7 +37,6 @@ from sarag_rdf.models.caches import CachedEmbedder, SqliteCache
 from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.plugins.threads import map_in_order
-from sarag_rdf.plugins.workers.estimate import Timed
 from sarag_rdf.plugins.workers.pool import MOST, Pool, WorkerDiedError, process_pool
 from sarag_rdf.plugins.workers.work import Recipe, Result, Shard, without_models
 
@@ -49,6 +49,52 @@ ATTEMPTS: Final = 2
 """How many workers may die of the same documents; then each document is extracted alone."""
 CACHE: Final = "extractions.sqlite"
 """The file of extractions that are not in the graph yet, in the graph's cache."""
+
+
+class Timed:
+    """An extractor and an embedder in one, with the time that they have taken in one process.
+
+    Workers extract and embed, which is divided by their number. The rest is not: one process
+    writes. Both are done at the same time, so that the longer one counts. That of reading is
+    measured, not estimated: a plan reads everything, with the same workers.
+    """
+
+    def __init__(self, extractor: Extractor, embedder: Embedder) -> None:
+        self._extractor, self._embedder, self.method = extractor, embedder, extractor.method
+        self.restart()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    def restart(self) -> None:
+        """Forget the time so far, in which models were loaded."""
+        self.seconds = self.processor = 0.0
+        """By the clock; and with one core, for an embedder that uses several."""
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        results = iter(self._extractor.extract(documents))
+        while True:
+            with self._timing():
+                result = next(results, None)
+            if result is None:
+                return
+            yield result
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        with self._timing():
+            return self._embedder.embed(texts)
+
+    @contextmanager
+    def _timing(self) -> Iterator[None]:
+        begin, processor = perf_counter(), process_time()
+        yield
+        seconds = perf_counter() - begin
+        self.seconds += seconds
+        self.processor += max(seconds, process_time() - processor)
 
 
 @dataclass(frozen=True)
