@@ -23,6 +23,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent, TextResourceContents
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.types import Source
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -454,7 +455,9 @@ def test_the_command_serves_over_both_transports(
     with playing(embeddings) as model:
         from sarag_rdf.models.client import OpenAIEmbedder
 
-        folder = make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(model.base_url, "hash"))
+        folder = make_graph(
+            tmp_path / "kg", embedder=OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
+        )
         env = environment(SARAG_BASE_URL=model.base_url, SARAG_EMBEDDER="openai:hash")
         env["SARAG_CACHE_DIR"] = str(tmp_path / "cache")
         oxigraph.clear()

@@ -12,6 +12,7 @@ from typing import Any
 import openai
 import pytest
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.plugins.agents.openai_door import NO_ANSWER
 from tests.fault_server import FaultServer, data, playing, send
@@ -55,7 +56,7 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("door") / "kg"
-    return make_graph(folder, embedder=OpenAIEmbedder(model.base_url, "hash"))
+    return make_graph(folder, embedder=OpenAIEmbedder(ModelEndpoint(model.base_url, "hash")))
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +205,9 @@ def test_the_door_is_shut_without_an_endpoint_and_without_the_scope(
 @pytest.mark.llm
 def test_a_real_model_answers_through_the_door(llm_server: str, tmp_path: Path) -> None:
     with playing(embeddings) as embedder:
-        folder = make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(embedder.base_url, "hash"))
+        folder = make_graph(
+            tmp_path / "kg", embedder=OpenAIEmbedder(ModelEndpoint(embedder.base_url, "hash"))
+        )
     with serving(folder, env={"SARAG_BASE_URL": llm_server, "SARAG_SERVE_TOKEN": ""}) as running:
         client = openai.OpenAI(base_url=f"{running.url}/v1", api_key="any", max_retries=0)
         stream = client.chat.completions.create(

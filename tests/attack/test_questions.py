@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, hang, playing
 from tests.sample_graph import embeddings, files_of, make_graph
@@ -37,7 +38,7 @@ def endpoint() -> Iterator[FaultServer]:
 
 @pytest.fixture(scope="module")
 def kg(endpoint: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    embedder = OpenAIEmbedder(endpoint.base_url, "hash")
+    embedder = OpenAIEmbedder(ModelEndpoint(endpoint.base_url, "hash"))
     return make_graph(tmp_path_factory.mktemp("attack") / "kg", embedder=embedder)
 
 

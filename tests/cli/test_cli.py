@@ -24,6 +24,7 @@ import rdflib
 from rdflib.namespace import RDF, SH
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.cli import document_commands
 from sarag_rdf.cli.main import command_names, summary
@@ -682,7 +683,7 @@ def endpoint(handler: BaseHTTPRequestHandler) -> None:
 def model(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
     """An endpoint, and a graph in ./kg that it embedded."""
     with playing(endpoint) as server:
-        make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(server.base_url, "hash"))
+        make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(ModelEndpoint(server.base_url, "hash")))
         monkeypatch.setenv("SARAG_BASE_URL", server.base_url)
         yield server
 
@@ -739,7 +740,9 @@ def test_search_finds_nothing(
     assert "none: no document matches the question" in done.out
     assert json.loads(sarag("search", *nothing, "--json").out)["documents"] == []
     monkeypatch.delenv("SARAG_BASE_URL")
-    monkeypatch.setattr(vectors, "make_embedder", lambda *_: OpenAIEmbedder(model.base_url, "hash"))
+    monkeypatch.setattr(
+        vectors, "make_embedder", lambda *_: OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
+    )
     assert sarag("ask", *nothing).code == 3
     evidence = sarag("ask", "Where is Ulm?")
     assert (evidence.code, evidence.err) == (0, "")

@@ -14,6 +14,7 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.server.guard import RateLimiter
@@ -56,8 +57,8 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("access")
-    folder = make_graph(root / "kg", embedder=OpenAIEmbedder(model.base_url, "hash"))
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    folder = make_graph(root / "kg", embedder=OpenAIEmbedder(ModelEndpoint(model.base_url, "hash")))
+    embedder = OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
     with sarag_rdf.open(folder, embedder=embedder, endpoint=None) as graph:
         for name, data in GRAPHS.items():
             file = root / f"{name}.ttl"

@@ -15,6 +15,7 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.models.client import OpenAIEmbedder
@@ -86,7 +87,7 @@ def pair(
     model: FaultServer, env: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
     root = tmp_path_factory.mktemp("pair")
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    embedder = OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
     kg = make_graph(root / "kg", embedder=embedder)
     with sarag_rdf.open(kg, embedder=embedder, endpoint=None) as graph:
         for name, data in (("boats", BOATS), ("secret", BOATS.replace("Heron", SECRET))):
@@ -277,7 +278,7 @@ def test_indexing_is_seen_and_an_endpoint_that_has_gone_is_an_error(
     env: dict[str, str], model: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SARAG_CACHE_DIR", env["SARAG_CACHE_DIR"])
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    embedder = OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
     text = f"{SARAG}SELECT ?text {{ ?d a sarag:Document ; sarag:text ?text }}"
 
     def index(name: str) -> str:

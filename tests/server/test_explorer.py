@@ -13,6 +13,7 @@ from urllib.parse import quote
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, data, playing, streamed
 from tests.sample_graph import embeddings, make_graph
@@ -56,7 +57,7 @@ def endpoint(handler: BaseHTTPRequestHandler) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("explorer") / "kg"
     with playing(endpoint) as model:
-        embedder = OpenAIEmbedder(model.base_url, "hash")
+        embedder = OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
         make_graph(folder, embedder=embedder)
         (folder.parent / "boats.ttl").write_text(BOATS)
         with sarag_rdf.open(folder, embedder=embedder, endpoint=None) as kg:

@@ -16,6 +16,7 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Source
 from sarag_rdf.models.client import OpenAIEmbedder
@@ -58,7 +59,7 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("questions") / "kg"
-    return make_graph(folder, embedder=OpenAIEmbedder(model.base_url, "hash"))
+    return make_graph(folder, embedder=OpenAIEmbedder(ModelEndpoint(model.base_url, "hash")))
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +204,7 @@ def test_questions_at_the_same_time(server: Running) -> None:
 def test_search_sees_what_was_indexed_beside_and_loads_models_once(
     tmp_path: Path, model: FaultServer, settings: dict[str, str]
 ) -> None:
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    embedder = OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
     kg = make_graph(tmp_path / "kg", embedder=embedder)
     with serving(kg, env=settings) as server:
         path = "/search?q=Ceres&retriever=bm25"

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.building import index_run
 from sarag_rdf.building.plan import Request, plan
 from sarag_rdf.models.client import OpenAIEmbedder
@@ -45,7 +46,9 @@ def env(endpoint: FaultServer) -> dict[str, str]:
 
 @pytest.fixture
 def kg(tmp_path: Path, endpoint: FaultServer) -> Path:
-    return make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(endpoint.base_url, "hash"))
+    return make_graph(
+        tmp_path / "kg", embedder=OpenAIEmbedder(ModelEndpoint(endpoint.base_url, "hash"))
+    )
 
 
 def health(server: Running) -> Any:
@@ -69,7 +72,7 @@ def test_servers_of_a_folder_serve_each_revision_of_its_writer(
     """One is mounted read-only, as on another machine; a third one takes updates."""
     mounted = tmp_path / "replica" / "kg"
     mounted.mkdir(parents=True)
-    embedder = OpenAIEmbedder(endpoint.base_url, "hash")
+    embedder = OpenAIEmbedder(ModelEndpoint(endpoint.base_url, "hash"))
     with ExitStack() as stack:
         stack.enter_context(read_only(kg, mounted))
         replicas = [
@@ -106,7 +109,7 @@ def test_searches_wait_for_the_vectors_of_a_writer_and_queries_do_not(
     kg: Path, env: dict[str, str], endpoint: FaultServer
 ) -> None:
     """A writer that has committed, and not made the vectors yet, is one that holds the lock."""
-    embedder = OpenAIEmbedder(endpoint.base_url, "hash")
+    embedder = OpenAIEmbedder(ModelEndpoint(endpoint.base_url, "hash"))
     with serving(kg, env=env) as server:
         _, _, before, _ = state(server)
         with sarag_rdf.open(kg, embedder=embedder, endpoint=None) as graph:

@@ -22,6 +22,7 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.types import Source
 from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.server.serve_settings import new_token
@@ -114,7 +115,7 @@ def stored(folder: Path, graph: str, text: str) -> None:
 
 def twins(root: Path, pair: Pair, model: FaultServer) -> tuple[Path, Path, str]:
     """The store with what is hidden, the one without it, and the graph of the hidden source."""
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    embedder = OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
     plain, full = make_graph(root / "plain" / "kg", embedder=embedder), root / "full" / "kg"
 
     def change(folder: Path, names: tuple[str, ...]) -> None:

@@ -14,6 +14,7 @@ from urllib.parse import urlencode
 import openai
 import pytest
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, playing, streamed
 from tests.sample_graph import embeddings, make_graph
@@ -59,7 +60,7 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def server(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("streams") / "kg"
-    make_graph(folder, embedder=OpenAIEmbedder(model.base_url, "hash"))
+    make_graph(folder, embedder=OpenAIEmbedder(ModelEndpoint(model.base_url, "hash")))
     with serving(folder, "--question-workers", "1", env=model.settings) as running:
         yield running
 

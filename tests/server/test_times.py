@@ -8,6 +8,7 @@ from urllib.parse import quote, urlencode
 
 import pytest
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, playing
@@ -35,7 +36,7 @@ def server(
     request: pytest.FixtureRequest, model: FaultServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
     """A server of the graph in its folder, and of the same graph behind an endpoint."""
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    embedder = OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
     root = tmp_path_factory.mktemp("timed")
     folder, options = timed_graph(root / "kg", embedder), ["--workers", "1"]
     if request.param != "folder":
