@@ -165,7 +165,7 @@ BUDGETS: dict[str, int] = {
     "plugins.openie": 222,
     "plugins.record_files": 273,
     "plugins.relation_paths": 5191,
-    "plugins.papers": 4097,
+    "plugins.papers": 4076,
     "plugins.spans": 490,
     "plugins.tables": 1848,
     "plugins.typed_queries": 935,

@@ -18,7 +18,7 @@ from sarag_rdf.base.types import Answer, Source
 from sarag_rdf.kg.evidence import answer_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.papers.kg_infused import NO_NOTE
-from sarag_rdf.plugins.papers.self_ask import SelfAsk
+from sarag_rdf.plugins.papers.with_facts import SelfAsk
 from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.answering.sample import answer_of, told
