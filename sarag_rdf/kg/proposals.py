@@ -58,7 +58,7 @@ from sarag_rdf.graph.ontology.schema import Schema, TermNames
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.texts import documents_of, entity_labels
-from sarag_rdf.kg.lookup import decided_entity
+from sarag_rdf.kg.entity_lookup import decided_entity
 from sarag_rdf.kg.session import Snapshot
 
 log = logging.getLogger(__name__)

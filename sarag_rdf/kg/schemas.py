@@ -51,7 +51,7 @@ from sarag_rdf.graph.parts import (
 from sarag_rdf.graph.schema_use import labelled_terms, schema_use
 from sarag_rdf.graph.store.input_files import RdfReadOptions
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.lookup import literals_of
+from sarag_rdf.kg.entity_lookup import literals_of
 from sarag_rdf.kg.session import Session
 
 PACKAGED = "common"

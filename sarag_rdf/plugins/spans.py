@@ -47,7 +47,7 @@ from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.prose import prose_of
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
-from sarag_rdf.plugins.llm.statements import BoundArgument, TextBinder, literal_of
+from sarag_rdf.plugins.llm.statement_calls import BoundArgument, TextBinder, literal_of
 from sarag_rdf.plugins.statement_models import with_statements
 
 RULES = "1"

@@ -30,8 +30,8 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.agents import mcp
 from sarag_rdf.plugins.agents.mcp import make_server
 from sarag_rdf.server.jobs import AccessibleGraphs
-from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.serve_settings import SCOPES, Access, ServeSettings, new_token
+from sarag_rdf.server.worker_pool import Workers
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag, environment
 from tests.fault_server import playing

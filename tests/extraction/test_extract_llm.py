@@ -39,7 +39,7 @@ from sarag_rdf.plugins.llm.extractor import (
     relationships_prompt,
     relationships_schema,
 )
-from sarag_rdf.plugins.llm.statements import PROMPTS
+from sarag_rdf.plugins.llm.statement_calls import PROMPTS
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.command import interruptible
 from tests.fault_server import hang, playing

@@ -26,7 +26,7 @@ from sarag_rdf.plugins.llm.extractor import (
     entities_schema,
     relationships_schema,
 )
-from sarag_rdf.plugins.llm.statements import PROMPTS, StatementModel, max_statements
+from sarag_rdf.plugins.llm.statement_calls import PROMPTS, StatementModel, max_statements
 from sarag_rdf.plugins.statement_models import Example, ExampleStatement
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests import typed_graph

@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from sarag_rdf.plugins.evaluation.datasets import Corpus, Question, QuestionFile
 
 _MODULES: Final = {
-    "retrieval": "retrieval:command",
-    "evidence": "retrieval:evidence",
+    "retrieval": "rankings:command",
+    "evidence": "rankings:evidence",
     "tune": "tuning:command",
     "qa": "qa:command",
-    "confidence": "confidence:command",
+    "confidence": "calibration:command",
     "table": "qa:table_command",
     "compare": "comparisons:compare",
     "competency": "competency:command",

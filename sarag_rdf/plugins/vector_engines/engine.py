@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Protocol
-from uuid import uuid4
+from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 import numpy as np
 
@@ -29,6 +29,11 @@ TIMEOUT = 30
 _CHANGED = "the vectors were changed by another process: open the graph again"
 _GENERATION = 8
 """Digits, at the end of a mark, that are drawn for each change of the vectors."""
+
+
+def key_of(iri: str) -> UUID:
+    """The key of an IRI in engines whose keys are no long texts."""
+    return uuid5(NAMESPACE_URL, iri)
 
 
 class VectorEngine(Protocol):
