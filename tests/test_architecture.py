@@ -139,7 +139,7 @@ BUDGETS: dict[str, int] = {
     "answering": 1104,
     "base": 4654,
     "building": 4599,
-    "cli": 2963,
+    "cli": 2959,
     "documents": 887,
     "extraction": 5842,
     "graph": 7299,
