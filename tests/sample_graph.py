@@ -17,8 +17,10 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Embedder, Extractor, GraphStore
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.base.vocab import iri
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.rdf_export import ExportParts, write_parts
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import send
@@ -118,6 +120,16 @@ def graph_of(quad: ox.Quad) -> str:
 def nquads(folder: Path) -> str:
     """The graph's N-Quads, sorted."""
     return "\n".join(map(str, quads_of(folder)))
+
+
+def derived(kg: KnowledgeGraph) -> set[ox.Quad]:
+    """The traversed graph, which conforms and is what rebuilding it gives."""
+    assert list(kg.validate().violations) == []
+    with kg.session.read() as snapshot:
+        reader = snapshot.own
+        graph = set(reader.store.quads(reader.minter.kg_graph))
+        assert graph == set(rebuild(reader).insert)
+    return graph
 
 
 def insert(folder: Path, *quads: ox.Quad) -> None:
