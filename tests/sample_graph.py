@@ -13,6 +13,7 @@ from pathlib import Path
 import pyoxigraph as ox
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Embedder, Extractor, GraphStore
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
@@ -157,6 +158,13 @@ def embeddings(handler: BaseHTTPRequestHandler) -> None:
     body = {"object": "list", "model": "hash", "data": rows, "usage": {}}
     body["usage"] = {"prompt_tokens": 1, "total_tokens": 1}
     send(handler, 200, json.dumps(body).encode())
+
+
+def remote_embedder(base_url: str) -> Embedder:
+    """An embedder whose vectors come from a server that answers with `embeddings`."""
+    from sarag_rdf.models.client import OpenAIEmbedder
+
+    return OpenAIEmbedder(ModelEndpoint(base_url, "hash"))
 
 
 def rdf_bytes(store: GraphStore, format_: str, *, base: str = BASE) -> bytes:

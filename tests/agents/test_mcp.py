@@ -23,7 +23,6 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import TextContent, TextResourceContents
 
 import sarag_rdf
-from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.types import Source
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg.graph import KnowledgeGraph
@@ -36,7 +35,7 @@ from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag, environment
 from tests.fault_server import playing
 from tests.remote.sample import export_nquads
-from tests.sample_graph import BASE, CapitalExtractor, embeddings, make_graph
+from tests.sample_graph import BASE, CapitalExtractor, embeddings, make_graph, remote_embedder
 from tests.servers import Server
 
 QUESTION = "Which river flows through the seat of Orbis?"
@@ -453,11 +452,7 @@ def test_the_command_serves_over_both_transports(
     connect: Any, place: str, tmp_path: Path, oxigraph: Server
 ) -> None:
     with playing(embeddings) as model:
-        from sarag_rdf.models.client import OpenAIEmbedder
-
-        folder = make_graph(
-            tmp_path / "kg", embedder=OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
-        )
+        folder = make_graph(tmp_path / "kg", embedder=remote_embedder(model.base_url))
         env = environment(SARAG_BASE_URL=model.base_url, SARAG_EMBEDDER="openai:hash")
         env["SARAG_CACHE_DIR"] = str(tmp_path / "cache")
         oxigraph.clear()

@@ -12,11 +12,9 @@ from typing import Any
 import openai
 import pytest
 
-from sarag_rdf.base.endpoints import ModelEndpoint
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.plugins.agents.openai_door import NO_ANSWER
 from tests.fault_server import FaultServer, data, playing, send
-from tests.sample_graph import embeddings, make_graph
+from tests.sample_graph import embeddings, make_graph, remote_embedder
 from tests.server.running import TOKEN, Running, serving
 from tests.strategies import REASONERS
 
@@ -56,7 +54,7 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("door") / "kg"
-    return make_graph(folder, embedder=OpenAIEmbedder(ModelEndpoint(model.base_url, "hash")))
+    return make_graph(folder, embedder=remote_embedder(model.base_url))
 
 
 @pytest.fixture(scope="module")
@@ -205,9 +203,7 @@ def test_the_door_is_shut_without_an_endpoint_and_without_the_scope(
 @pytest.mark.llm
 def test_a_real_model_answers_through_the_door(llm_server: str, tmp_path: Path) -> None:
     with playing(embeddings) as embedder:
-        folder = make_graph(
-            tmp_path / "kg", embedder=OpenAIEmbedder(ModelEndpoint(embedder.base_url, "hash"))
-        )
+        folder = make_graph(tmp_path / "kg", embedder=remote_embedder(embedder.base_url))
     with serving(folder, env={"SARAG_BASE_URL": llm_server, "SARAG_SERVE_TOKEN": ""}) as running:
         client = openai.OpenAI(base_url=f"{running.url}/v1", api_key="any", max_retries=0)
         stream = client.chat.completions.create(

@@ -24,7 +24,6 @@ import rdflib
 from rdflib.namespace import RDF, SH
 
 import sarag_rdf
-from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.vocab import SARAG, SKOS
 from sarag_rdf.cli import document_commands
 from sarag_rdf.cli.main import command_names, summary
@@ -32,7 +31,6 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import estimating, registry, vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.rdf_export import FORMATS
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.plugins.workers.spread import Processes
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
@@ -47,6 +45,7 @@ from tests.sample_graph import (
     nquads,
     quads_of,
     rdf_bytes,
+    remote_embedder,
 )
 
 NAMES = "SELECT ?name { ?e a sarag:Entity ; skos:prefLabel ?name } ORDER BY ?name"
@@ -683,7 +682,7 @@ def endpoint(handler: BaseHTTPRequestHandler) -> None:
 def model(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
     """An endpoint, and a graph in ./kg that it embedded."""
     with playing(endpoint) as server:
-        make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(ModelEndpoint(server.base_url, "hash")))
+        make_graph(tmp_path / "kg", embedder=remote_embedder(server.base_url))
         monkeypatch.setenv("SARAG_BASE_URL", server.base_url)
         yield server
 
@@ -740,9 +739,7 @@ def test_search_finds_nothing(
     assert "none: no document matches the question" in done.out
     assert json.loads(sarag("search", *nothing, "--json").out)["documents"] == []
     monkeypatch.delenv("SARAG_BASE_URL")
-    monkeypatch.setattr(
-        vectors, "make_embedder", lambda *_: OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
-    )
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: remote_embedder(model.base_url))
     assert sarag("ask", *nothing).code == 3
     evidence = sarag("ask", "Where is Ulm?")
     assert (evidence.code, evidence.err) == (0, "")

@@ -13,10 +13,8 @@ from urllib.parse import quote
 import pytest
 
 import sarag_rdf
-from sarag_rdf.base.endpoints import ModelEndpoint
-from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, data, playing, streamed
-from tests.sample_graph import embeddings, make_graph
+from tests.sample_graph import embeddings, make_graph, remote_embedder
 from tests.server.chromium import DARK, Page, open_browser
 from tests.server.running import Running, serving
 
@@ -57,7 +55,7 @@ def endpoint(handler: BaseHTTPRequestHandler) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("explorer") / "kg"
     with playing(endpoint) as model:
-        embedder = OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
+        embedder = remote_embedder(model.base_url)
         make_graph(folder, embedder=embedder)
         (folder.parent / "boats.ttl").write_text(BOATS)
         with sarag_rdf.open(folder, embedder=embedder, endpoint=None) as kg:

@@ -16,10 +16,8 @@ import jsonschema
 import pytest
 from openapi_spec_validator import validate
 
-from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Source
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.plugins import explorer
 from sarag_rdf.plugins.agents.openai_door import door as openai
 from sarag_rdf.plugins.http_writes import graph_store
@@ -31,7 +29,7 @@ from sarag_rdf.server.requests import Ask, Search
 from sarag_rdf.server.serve_settings import ServeSettings
 from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
-from tests.sample_graph import embeddings, make_graph
+from tests.sample_graph import embeddings, make_graph, remote_embedder
 from tests.server.running import Got, Running, serving
 from tests.strategies import RETRIEVERS
 
@@ -59,7 +57,7 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("questions") / "kg"
-    return make_graph(folder, embedder=OpenAIEmbedder(ModelEndpoint(model.base_url, "hash")))
+    return make_graph(folder, embedder=remote_embedder(model.base_url))
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +202,7 @@ def test_questions_at_the_same_time(server: Running) -> None:
 def test_search_sees_what_was_indexed_beside_and_loads_models_once(
     tmp_path: Path, model: FaultServer, settings: dict[str, str]
 ) -> None:
-    embedder = OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
+    embedder = remote_embedder(model.base_url)
     kg = make_graph(tmp_path / "kg", embedder=embedder)
     with serving(kg, env=settings) as server:
         path = "/search?q=Ceres&retriever=bm25"

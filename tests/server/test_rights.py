@@ -22,12 +22,18 @@ import pyoxigraph as ox
 import pytest
 
 import sarag_rdf
-from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.types import Source
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.server.serve_settings import new_token
 from tests.fault_server import FaultServer, data, playing
-from tests.sample_graph import BASE, SOURCES, CapitalExtractor, embeddings, insert, make_graph
+from tests.sample_graph import (
+    BASE,
+    SOURCES,
+    CapitalExtractor,
+    embeddings,
+    insert,
+    make_graph,
+    remote_embedder,
+)
 from tests.server.running import JSON, Got, Running, serving
 from tests.strategies import REASONERS, RETRIEVERS
 
@@ -115,7 +121,7 @@ def stored(folder: Path, graph: str, text: str) -> None:
 
 def twins(root: Path, pair: Pair, model: FaultServer) -> tuple[Path, Path, str]:
     """The store with what is hidden, the one without it, and the graph of the hidden source."""
-    embedder = OpenAIEmbedder(ModelEndpoint(model.base_url, "hash"))
+    embedder = remote_embedder(model.base_url)
     plain, full = make_graph(root / "plain" / "kg", embedder=embedder), root / "full" / "kg"
 
     def change(folder: Path, names: tuple[str, ...]) -> None:

@@ -14,10 +14,8 @@ from urllib.parse import urlencode
 import openai
 import pytest
 
-from sarag_rdf.base.endpoints import ModelEndpoint
-from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, playing, streamed
-from tests.sample_graph import embeddings, make_graph
+from tests.sample_graph import embeddings, make_graph, remote_embedder
 from tests.server.running import TOKEN, Running, serving
 
 QUESTION = "Which river flows through the seat of Orbis"
@@ -60,7 +58,7 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def server(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("streams") / "kg"
-    make_graph(folder, embedder=OpenAIEmbedder(ModelEndpoint(model.base_url, "hash")))
+    make_graph(folder, embedder=remote_embedder(model.base_url))
     with serving(folder, "--question-workers", "1", env=model.settings) as running:
         yield running
 
