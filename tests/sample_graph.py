@@ -5,10 +5,11 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 
@@ -158,6 +159,21 @@ def embeddings(handler: BaseHTTPRequestHandler) -> None:
     body = {"object": "list", "model": "hash", "data": rows, "usage": {}}
     body["usage"] = {"prompt_tokens": 1, "total_tokens": 1}
     send(handler, 200, json.dumps(body).encode())
+
+
+def also_embeds(
+    answer: Callable[[BaseHTTPRequestHandler, Any], None],
+) -> Callable[[BaseHTTPRequestHandler], None]:
+    """Play an endpoint that embeds; `answer` gets what else is asked for."""
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        asked = json.loads(handler.raw)  # type: ignore[attr-defined]
+        if "input" in asked:
+            embeddings(handler)
+        else:
+            answer(handler, asked)
+
+    return play
 
 
 def remote_embedder(base_url: str) -> Embedder:

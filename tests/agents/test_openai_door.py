@@ -14,7 +14,7 @@ import pytest
 
 from sarag_rdf.plugins.agents.openai_door import NO_ANSWER
 from tests.fault_server import FaultServer, data, playing, send
-from tests.sample_graph import embeddings, make_graph, remote_embedder
+from tests.sample_graph import also_embeds, embeddings, make_graph, remote_embedder
 from tests.server.running import TOKEN, Running, serving
 from tests.strategies import REASONERS
 
@@ -28,13 +28,10 @@ CHAT: Any = [
 ]
 
 
-def endpoint(handler: BaseHTTPRequestHandler) -> None:
+@also_embeds
+def endpoint(handler: BaseHTTPRequestHandler, asked: Any) -> None:
     """Embeds; answers what is asked, unless the question is about nothing or everything."""
-    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
-    if "input" in owner.bodies[-1]:
-        embeddings(handler)
-        return
-    prompt = json.dumps(owner.bodies[-1])
+    prompt = json.dumps(asked)
     if "about nothing" in prompt:
         data({**ANSWER, "sufficient": False, "final_answer": "", "citations": []})(handler)
     elif "about everything" in prompt:

@@ -29,7 +29,7 @@ from sarag_rdf.server.requests import Ask, Search
 from sarag_rdf.server.serve_settings import ServeSettings
 from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
-from tests.sample_graph import embeddings, make_graph, remote_embedder
+from tests.sample_graph import also_embeds, make_graph, remote_embedder
 from tests.server.running import Got, Running, serving
 from tests.strategies import RETRIEVERS
 
@@ -38,12 +38,9 @@ OPEN = (openai, graph_store.door, explorer.door)
 DOORS = [open_(ServeSettings(Path()), None) for open_ in OPEN]  # type: ignore[arg-type]
 
 
-def endpoint(handler: BaseHTTPRequestHandler) -> None:
+@also_embeds
+def endpoint(handler: BaseHTTPRequestHandler, asked: Any) -> None:
     """Embeds, and answers from the first document."""
-    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
-    if "input" in owner.bodies[-1]:
-        embeddings(handler)
-        return
     said = {"reasoning": "D1.", "sufficient": True, "final_answer": "Ada", "citations": ["D1"]}
     data(said)(handler)
 

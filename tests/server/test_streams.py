@@ -15,7 +15,7 @@ import openai
 import pytest
 
 from tests.fault_server import FaultServer, playing, streamed
-from tests.sample_graph import embeddings, make_graph, remote_embedder
+from tests.sample_graph import also_embeds, make_graph, remote_embedder
 from tests.server.running import TOKEN, Running, serving
 
 QUESTION = "Which river flows through the seat of Orbis"
@@ -24,13 +24,10 @@ SAID = {"reasoning": "D1 says so.", "sufficient": True, "final_answer": "The blu
         "citations": ["D1"]}  # fmt: skip
 
 
-def endpoint(handler: BaseHTTPRequestHandler) -> None:
+@also_embeds
+def endpoint(handler: BaseHTTPRequestHandler, asked: Any) -> None:
     """Embeds; answers in words, as the question says."""
-    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
-    if "input" in owner.bodies[-1]:
-        embeddings(handler)
-        return
-    prompt = owner.bodies[-1]["messages"][-1]["content"]
+    prompt = asked["messages"][-1]["content"]
     said = dict(SAID)
     options: dict[str, Any] = {}
     if "What breaks off" in prompt:
@@ -44,7 +41,7 @@ def endpoint(handler: BaseHTTPRequestHandler) -> None:
         said |= {"sufficient": False, "final_answer": "The sky", "citations": []}
     elif "What abstains" in prompt:
         said |= {"final_answer": "not mentioned"}
-    elif "What it corrects" in prompt and len(owner.bodies[-1]["messages"]) == 1:
+    elif "What it corrects" in prompt and len(asked["messages"]) == 1:
         said |= {"citations": ["D99"], "final_answer": "The red river here"}
     streamed(json.dumps(said), **options)(handler)
 
