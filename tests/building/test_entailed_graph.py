@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 import pyoxigraph as ox
 import pytest
 from pyoxigraph import Literal, NamedNode, Quad
-from sarag_rdf.graph.stored_ontologies import StoredOntology, ontology_added
 
 from sarag_rdf.base.errors import EntailmentError, MissingDependencyError
 from sarag_rdf.base.iris import Minter
@@ -25,7 +24,7 @@ from sarag_rdf.building.entailed_graph import (
 from sarag_rdf.building.entailment import Axioms
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import with_revision
-from sarag_rdf.graph.parts import recorded_graphs
+from sarag_rdf.graph.parts import StoredOntology, ontology_added, recorded_graphs
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 
 EX = "https://example.org/x#"
