@@ -26,7 +26,7 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.ports import Retriever
 from sarag_rdf.plugins.evaluation.datasets import Question
 from sarag_rdf.plugins.evaluation.measures import PRF
-from sarag_rdf.plugins.evaluation.relation_paths import (
+from sarag_rdf.plugins.evaluation.path_questions import (
     PathResult,
     names_of,
     neighbours,

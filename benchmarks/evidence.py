@@ -31,7 +31,7 @@ from sarag_rdf.plugins.evaluation.datasets import (
     read_corpus,
     read_questions,
 )
-from sarag_rdf.plugins.evaluation.retrieval import measures_of
+from sarag_rdf.plugins.evaluation.rankings import measures_of
 
 FIRST = 5
 GRID = {

@@ -25,7 +25,7 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.extraction.text_values import find_values
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation.datasets import Question, read_questions
-from sarag_rdf.plugins.evaluation.relation_paths import relation_paths
+from sarag_rdf.plugins.evaluation.path_questions import relation_paths
 
 _DATE = re.compile(r"\d{4}(?:-\d\d){1,2}")
 

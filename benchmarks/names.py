@@ -26,8 +26,8 @@ import numpy as np
 from benchmarks.scale import memory
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.graph.vectors.vector_store import FolderVectors
-from sarag_rdf.retrieval.name_index import NameIndex, arrays_of_names
-from sarag_rdf.retrieval.near_names import Similar
+from sarag_rdf.retrieval.seeds import Similar
+from sarag_rdf.retrieval.view import NameIndex, arrays_of_names
 
 QUESTIONS = 50
 COLUMNS = (

@@ -46,7 +46,7 @@ from sarag_rdf.plugins.evaluation.datasets import (
     read_questions,
 )
 from sarag_rdf.plugins.evaluation.measures import mean
-from sarag_rdf.plugins.evaluation.retrieval import Cutoffs, Evaluation, ranking_options
+from sarag_rdf.plugins.evaluation.rankings import Cutoffs, Evaluation, ranking_options
 
 SHARES = (0.1, 0.2, 0.4)
 METHODS = ("sarag", "sarag-paper", "ppr", "dense")

@@ -19,7 +19,7 @@ import click
 import numpy as np
 
 import sarag_rdf
-from sarag_rdf.plugins.evaluation.relation_paths import examples, read_files, relation_paths
+from sarag_rdf.plugins.evaluation.path_questions import examples, read_files, relation_paths
 from sarag_rdf.plugins.relation_paths.fitting import Offers, calibrated, offered_of, offers
 from sarag_rdf.plugins.relation_paths.paths import TRIED, Paths
 

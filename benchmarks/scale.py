@@ -53,8 +53,8 @@ from benchmarks.stopwatch import Place, Stopwatch
 from sarag_rdf.base.ports import embed_queries
 from sarag_rdf.base.types import Query
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.plugins.evaluation.datasets import read_questions
 from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.activation import Spreading

@@ -5,20 +5,24 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pyoxigraph as ox
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.ports import Embedder, Extractor, GraphStore
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.base.vocab import iri
+from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.rdf_export import ExportParts, write_parts
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import send
@@ -120,6 +124,16 @@ def nquads(folder: Path) -> str:
     return "\n".join(map(str, quads_of(folder)))
 
 
+def derived(kg: KnowledgeGraph) -> set[ox.Quad]:
+    """The traversed graph, which conforms and is what rebuilding it gives."""
+    assert list(kg.validate().violations) == []
+    with kg.session.read() as snapshot:
+        reader = snapshot.own
+        graph = set(reader.store.quads(reader.minter.kg_graph))
+        assert graph == set(rebuild(reader).insert)
+    return graph
+
+
 def insert(folder: Path, *quads: ox.Quad) -> None:
     """Put quads into a graph past the library."""
     store = ox.Store(str(folder / "store"))
@@ -145,6 +159,28 @@ def embeddings(handler: BaseHTTPRequestHandler) -> None:
     body = {"object": "list", "model": "hash", "data": rows, "usage": {}}
     body["usage"] = {"prompt_tokens": 1, "total_tokens": 1}
     send(handler, 200, json.dumps(body).encode())
+
+
+def also_embeds(
+    answer: Callable[[BaseHTTPRequestHandler, Any], None],
+) -> Callable[[BaseHTTPRequestHandler], None]:
+    """Play an endpoint that embeds; `answer` gets what else is asked for."""
+
+    def play(handler: BaseHTTPRequestHandler) -> None:
+        asked = json.loads(handler.raw)  # type: ignore[attr-defined]
+        if "input" in asked:
+            embeddings(handler)
+        else:
+            answer(handler, asked)
+
+    return play
+
+
+def remote_embedder(base_url: str) -> Embedder:
+    """An embedder whose vectors come from a server that answers with `embeddings`."""
+    from sarag_rdf.models.client import OpenAIEmbedder
+
+    return OpenAIEmbedder(ModelEndpoint(base_url, "hash"))
 
 
 def rdf_bytes(store: GraphStore, format_: str, *, base: str = BASE) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.base.errors import EndpointError, SaragError, UsageError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
@@ -259,11 +259,11 @@ def test_a_key_that_comes_back_encoded(form: str, caplog: pytest.LogCaptureFixtu
         raw(200, json.dumps({"error": {"message": coded}}).encode()),
     ]
     with playing(*listed, *repaired, *acts) as server:
-        llm = OpenAILLM(base_url=server.base_url, model="m", api_key=KEY, max_retries=0)
+        llm = OpenAILLM(ModelEndpoint(server.base_url, "m"), api_key=KEY, max_retries=0)
         while len(server.requests) < len(listed + repaired + acts):
             with pytest.raises((EndpointError, UsageError)) as caught:
                 if len(server.requests) < len(listed):
-                    endpoint_model(server.base_url, api_key=KEY)
+                    endpoint_model(ModelEndpoint(server.base_url), api_key=KEY)
                 else:
                     llm.complete("q", SCHEMA, name="n", max_tokens=9)
             told = told_by(caught.value, caplog)
@@ -274,7 +274,7 @@ def test_a_key_that_comes_back_encoded(form: str, caplog: pytest.LogCaptureFixtu
 def test_a_reply_that_holds_the_key(form: str) -> None:
     coded = FORMS[form](KEY)
     with playing(in_pieces(with_model(coded))) as server:
-        llm = OpenAILLM(base_url=server.base_url, model="m", api_key=KEY, max_retries=0)
+        llm = OpenAILLM(ModelEndpoint(server.base_url, "m"), api_key=KEY, max_retries=0)
         reply = llm.complete("q", SCHEMA, name="n", max_tokens=9)
     assert reply.data["word"].startswith("it is ")
     assert is_gone(form, reply.data["word"], KEY)
@@ -284,10 +284,10 @@ def test_a_reply_in_another_charset() -> None:
     """What is parsed is looked at again, however its bytes were written."""
     body = with_model(KEY).decode().encode("utf-16")
     with playing(raw(200, body), raw(200, listing(KEY).decode().encode("utf-16"))) as server:
-        llm = OpenAILLM(base_url=server.base_url, model="m", api_key=KEY, max_retries=0)
+        llm = OpenAILLM(ModelEndpoint(server.base_url, "m"), api_key=KEY, max_retries=0)
         assert llm.complete("q", SCHEMA, name="n", max_tokens=9).data == {"word": "it is ***"}
         with pytest.raises(EndpointError, match="repeats a key"):
-            endpoint_model(server.base_url, api_key=KEY)
+            endpoint_model(ModelEndpoint(server.base_url), api_key=KEY)
 
 
 def test_a_model_called_after_the_key_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,7 +295,7 @@ def test_a_model_called_after_the_key_is_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("SARAG_API_KEY", raising=False)
     for make in (OpenAILLM, OpenAIEmbedder):
         with pytest.raises(UsageError, match="name of the model") as caught:
-            make(base_url="http://127.0.0.1:9/v1", model=f"m-{KEY}")
+            make(ModelEndpoint("http://127.0.0.1:9/v1", f"m-{KEY}"))
         assert KEY not in str(caught.value)
 
 

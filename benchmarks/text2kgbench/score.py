@@ -32,7 +32,7 @@ from sarag_rdf.base.ports import Advance
 from sarag_rdf.base.types import Document, Relation
 from sarag_rdf.plugins.evaluation.measures import PRF
 from sarag_rdf.plugins.evaluation.reporting import block
-from sarag_rdf.plugins.llm.statements import TextBinder, literal_of
+from sarag_rdf.plugins.llm.statement_calls import TextBinder, literal_of
 from sarag_rdf.plugins.statement_models import Example, ExampleStatement, soft_text
 
 COLUMNS: Final = {

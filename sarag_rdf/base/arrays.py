@@ -1,4 +1,4 @@
-"""Lists of strings as NumPy arrays that can be memory-mapped, and merging of sorted arrays."""
+"""Lists of strings as NumPy arrays that can be memory-mapped, merging of sorted arrays, batches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, overload
+from itertools import islice
+from typing import Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,14 @@ DECODED = 8192
 """Strings of a list that are decoded at a time when all are."""
 DECODE_ALL_RATIO = 20
 """If more than one in this many strings of a list are looked up, the whole list is decoded."""
+_Item = TypeVar("_Item")
+
+
+def batches(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
+    """The items in lists of at most `size`, as by `itertools.batched` of Python 3.12."""
+    pending = iter(items)
+    while batch := list(islice(pending, size)):
+        yield batch
 
 
 def narrow(values: NDArray[np.signedinteger]) -> NDArray[np.signedinteger]:

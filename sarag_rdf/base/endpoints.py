@@ -19,10 +19,6 @@ TIMEOUT = 60.0
 
 LONGEST = 86_400
 """Maximum timeout of a request, in seconds."""
-MAX_REPLY = 64 << 20
-"""Maximum size of a reply in bytes, by default."""
-LOADING_WAIT = 60.0
-"""Seconds to wait for a model server that is still loading its model, by default."""
 
 _NOT_IN_URL = re.compile(r"[\s<>\"{}|\\^`#]")
 
@@ -39,7 +35,7 @@ _CONVENTIONS: tuple[tuple[str, str, str], ...] = (
 
 
 def _max_reply() -> Any:
-    return option(MAX_REPLY >> 20, "Maximum size of a response from an endpoint, in MiB.", ge=1)
+    return option(64, "Maximum size of a response from an endpoint, in MiB.", ge=1)
 
 
 @dataclass(frozen=True)
@@ -173,7 +169,7 @@ class ModelEndpoint(Options):
     seed: int = option(0, "Random seed of the model.", harmless=True)
     max_reply: int = _max_reply()
     loading_wait: float = option(
-        LOADING_WAIT,
+        60.0,
         "Time to wait for a server that is loading its model, in seconds.",
         ge=0,
         le=LONGEST,

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.ports import Change, Progress, silent
 from sarag_rdf.base.types import Method
 from sarag_rdf.base.vocab import DCAT, OWL, PROV, RDF, SARAG, VOID, Term, iri
@@ -131,8 +132,7 @@ def remove(writer: Writer, sources: tuple[str, ...], progress: Progress = silent
         return 0
     minter, quarantined = writer.reader.minter, read_quarantine(writer.reader).keys()
     advance = progress("deleting sources", len(sources))
-    for begin in range(0, len(sources), COMMIT_REMOVALS):
-        batch = sources[begin : begin + COMMIT_REMOVALS]
+    for batch in batches(sources, COMMIT_REMOVALS):
         drop = [minter.source_graph(source) for source in batch]
         released = [minter.quarantine_graph(source) for source in batch if source in quarantined]
         writer.commit(drop, (), (), removed=batch, released=released)

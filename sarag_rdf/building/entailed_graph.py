@@ -21,8 +21,7 @@ from sarag_rdf.base.vocab import PROV, RDF, SARAG, VOID, iri_or_literal, text_of
 from sarag_rdf.building.entailment import Axioms, check_count, require_reasoner
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import read_meta
-from sarag_rdf.graph.parts import COMPLETE, graph_size, recorded_graphs
-from sarag_rdf.graph.stored_ontologies import stored_ontologies
+from sarag_rdf.graph.parts import COMPLETE, graph_size, recorded_graphs, stored_ontologies
 from sarag_rdf.graph.valid_time import moment_of, quads_not_holding
 
 _SOURCES = frozenset({PROV.wasDerivedFrom, SARAG.graph, SARAG.importState})

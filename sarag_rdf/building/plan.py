@@ -7,10 +7,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.sentences import word_windows
@@ -216,8 +216,8 @@ def _with_indexed_states(
     reader: GraphReader, inputs: Iterable[ReadOutcome]
 ) -> Iterator[tuple[ReadOutcome, str, SourceState | None]]:
     """Yield inputs; sources with their IRIs and their states in the graph, if they are in it."""
-    source, pending = reader.minter.source, iter(inputs)
-    while batch := list(islice(pending, LOOKUP_BATCH)):
+    source = reader.minter.source
+    for batch in batches(inputs, LOOKUP_BATCH):
         iris = [
             source(item.key, item.title, item.text) if isinstance(item, Source) else ""
             for item in batch

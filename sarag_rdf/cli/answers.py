@@ -15,8 +15,7 @@ from sarag_rdf.base.iris import prefixed_name
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Answer, Citation, Retrieved
 from sarag_rdf.cli.output import counted, line_width, printable, text_lines
-from sarag_rdf.kg.evidence import RetrievedEvidence
-from sarag_rdf.kg.results import names_of, path_in_words
+from sarag_rdf.kg.evidence import RetrievedEvidence, names_of, path_in_words
 
 _LABEL, _LABEL_BEHIND = re.compile(r"\bD\d+\b"), re.compile(r"\bD\d+(?=; |$)")
 """The label of a document, of which a model speaks, and which a lookup puts behind a statement."""

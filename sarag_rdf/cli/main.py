@@ -40,7 +40,7 @@ _COMMANDS = {
     "serve": ("server_commands", "serve a SPARQL endpoint, search and answers over HTTP"),
     "token": ("server_commands", "make a token for a server"),
     "trust": ("settings_files", "let the settings file of a folder set everything"),
-    "validate": ("check_commands", "validate the graph against its SHACL shapes"),
+    "validate": ("query_commands", "validate the graph against its SHACL shapes"),
     "stats": ("query_commands", "print counts of the graph's contents"),
 }
 """Name -> module, and what the command does."""

@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from sarag_rdf.base.errors import SaragError, one_line
+from sarag_rdf.base.errors import SaragError, UsageError, one_line
 from sarag_rdf.base.files import replacing
 from sarag_rdf.base.iris import source_name
 from sarag_rdf.base.ports import Advance, Progress
@@ -216,6 +216,17 @@ def open_output(output: Path | None) -> Iterator[IO[bytes]]:
     with _replace_atomically(output) as stream:
         yield stream
     note(f"written to {output}")
+
+
+def check_writable(output: Path | None, *suffixes: str) -> None:
+    """Raise `UsageError` for a file that could not be written after a long run."""
+    if output is None:
+        return
+    if suffixes and output.suffix.lower() not in suffixes:
+        ends = " or ".join(suffixes)
+        raise UsageError(f"cannot write {output}: use a name that ends in {ends}")
+    if output.is_dir() or not output.resolve().parent.is_dir():
+        raise UsageError(f"cannot write {output}: name a file in an existing folder")
 
 
 def write_output(output: Path | None, text: str) -> None:

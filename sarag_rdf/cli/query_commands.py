@@ -1,8 +1,9 @@
-"""``sarag query``, ``describe`` and ``stats``: what is in a graph."""
+"""``sarag query``, ``describe``, ``stats`` and ``validate``: what is in a graph."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,13 @@ from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.output import emit, is_quiet, note, open_output, text_lines
+from sarag_rdf.cli.output import counted, emit, is_quiet, note, open_output, text_lines
 from sarag_rdf.graph.metadata import DatasetMetadata
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
+from sarag_rdf.graph.store.shacl import ENGINES, Violation
 
 if TYPE_CHECKING:
+    from sarag_rdf.kg.graph import KnowledgeGraph
     from sarag_rdf.kg.queries import PatternCount, QueryExplanation
 
 
@@ -181,3 +184,73 @@ def stats(**options: Any) -> int:
         *(f"{measure:24}{count:>12,}" for measure, count in counts.items()),
         *(f"{'imported graph':24}{i.name} ({i.kind}, {i.state})" for i in imported),
     )
+
+
+# --------------------------------------------------------------------------------------- Validation
+
+_LISTED = 50
+"""Violations that are printed."""
+
+
+@click.command(epilog="Example:  sarag validate --kg kg")
+@flags.read_options
+@flags.write_options
+@flags.json_option
+@click.option(
+    "--engine",
+    "shacl_engine",
+    type=click.Choice(ENGINES),
+    default=None,
+    show_default="shacl, or pyshacl where shacl is not installed",
+    help="SHACL engine; both report the same violations.",
+)
+@flags.shapes_options
+@flags.switch("--turtle", "Print the SHACL validation report as Turtle.")
+def validate(**options: Any) -> int:
+    """Validate the whole graph against its SHACL shapes; exit code 1 if it does not conform.
+
+    With --shapes, the entities and their statements are validated against your own shapes instead.
+    With --on-violation quarantine, statements that violate them are no longer derived; see
+    'sarag quarantine statements'. The exit code is then 1 if other violations remain.
+    """
+    shapes, engine = options["shapes"], options["shacl_engine"]
+    if options["on_violation"] and not shapes:
+        raise UsageError("--on-violation requires --shapes")
+    with flags.open_graph(options) as kg:
+        if options["on_violation"] == "quarantine":
+            return _apply_shapes(kg, options)
+        report = kg.validate(engine, shapes=shapes)
+    if options["turtle"]:
+        click.echo(report.turtle, nl=False)
+        return int(not report.conforms)
+    data = {"conforms": report.conforms, "triples": report.triples, "violations": report.violations}
+    lines = [f"conforms: {report.triples} triples, no violations"]
+    if not report.conforms:
+        count = counted(len(report.violations), "violation")
+        lines = [*listed(report.violations), f"does not conform: {count}"]
+    return emit(options, data, *lines, failed=not report.conforms)
+
+
+def _apply_shapes(kg: KnowledgeGraph, options: dict[str, Any]) -> int:
+    """Put statements into quarantine; returns 1 if violations remain."""
+    gate = kg.quarantine.apply_shapes(*options["shapes"], engine=options["shacl_engine"])
+    data = {
+        "quarantined": [decision.statement for decision in gate.quarantined],
+        "violations": gate.remaining,
+    }
+    return emit(
+        options,
+        data,
+        *listed(gate.remaining),
+        f"{counted(len(gate.quarantined), 'statement')} put into quarantine, "
+        f"{counted(len(gate.remaining), 'violation')} left",
+        failed=bool(gate.remaining),
+    )
+
+
+def listed(violations: Sequence[object]) -> Iterator[str]:
+    """The first violations of shapes, or other findings, one per line."""
+    for one in violations[:_LISTED]:
+        yield f"{one} [{one.constraint}]" if isinstance(one, Violation) else str(one)
+    if len(violations) > _LISTED:
+        yield f"... and {len(violations) - _LISTED} more (--json shows all)"

@@ -10,7 +10,7 @@ import click
 from sarag_rdf.base.errors import PluginError, UsageError
 from sarag_rdf.base.options import Options, declared_options
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.output import emit, note, problem
+from sarag_rdf.cli.output import check_writable, emit, note, problem
 
 if TYPE_CHECKING:
     from sarag_rdf.base.plugins import Plugin
@@ -37,9 +37,10 @@ _shown_options = flags.together(
 def search(question: str, **options: Any) -> int:
     """Find the documents for a question, by spreading activation or another --retriever."""
     from sarag_rdf.cli.answers import show_retrieved
-    from sarag_rdf.kg.results import retrieved_to_dict
+    from sarag_rdf.kg.evidence import retrieved_to_dict
 
-    _check_outputs(options)
+    check_writable(options["activation"], ".trig")
+    check_writable(options["picture"], ".html", ".png")
     with flags.open_graph(options) as kg:
         retrieved = kg.search(question, **flags.retriever_arguments(options))
         _write_activation(kg, retrieved, options["activation"])
@@ -74,9 +75,9 @@ def ask(question: str, **options: Any) -> int:
     endpoint, only the evidence is printed for all else.
     """
     from sarag_rdf.cli.answers import show_answer
-    from sarag_rdf.kg.results import answer_to_dict
+    from sarag_rdf.kg.evidence import answer_to_dict
 
-    _check_outputs(options)
+    check_writable(options["activation"], ".trig")
     with flags.open_graph(options) as kg:
         arguments = {**flags.reasoning_arguments(options), **flags.retriever_arguments(options)}
         answer = kg.ask(question, **arguments)
@@ -87,22 +88,6 @@ def ask(question: str, **options: Any) -> int:
         show_answer(answer, explain=options["explain"])
     has_evidence = answer.outcome == "evidence" and bool(answer.retrieved.documents)
     return 0 if answer.outcome == "answered" or has_evidence else NO_EVIDENCE
-
-
-def _check_outputs(options: dict[str, Any]) -> None:
-    """Raise `UsageError` for files that could not be written after a long search."""
-    kinds = {
-        "activation": ("an activation, which is written as TriG,", (".trig",)),
-        "picture": ("a picture", (".html", ".png")),
-    }
-    for option, (what, suffixes) in kinds.items():
-        path = options.get(option)
-        if path is None:
-            continue
-        if path.suffix.lower() not in suffixes:
-            raise UsageError(f"{path}: the name of {what} ends in {' or '.join(suffixes)}")
-        if path.is_dir() or not path.resolve().parent.is_dir():
-            raise UsageError(f"cannot write {path}: name a file in an existing folder")
 
 
 def _write_activation(kg: KnowledgeGraph, result: Retrieved | Answer, path: Path | None) -> None:

@@ -16,8 +16,7 @@ from sarag_rdf.base.vocab import OWL, PROV, RDF, RDFS, SARAG, SKOS, VOID, WIKIBA
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part, term_reader
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema, schema_of
-from sarag_rdf.graph.parts import LINKS
-from sarag_rdf.graph.stored_ontologies import ontology_triples, stored_ontologies
+from sarag_rdf.graph.parts import LINKS, ontology_triples, stored_ontologies
 from sarag_rdf.graph.texts import by_language
 
 _KIND = "index"

@@ -33,7 +33,7 @@ from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads, today, with_revision
 from sarag_rdf.graph.texts import entity_labels
 from sarag_rdf.kg import proposals as proposing
-from sarag_rdf.kg.lookup import decided_entity, entities_of_name
+from sarag_rdf.kg.entity_lookup import decided_entity, entities_of_name
 from sarag_rdf.kg.proposals import BY_MODEL, CLASS_IN_NAME, ClassProposal, PhraseProposal
 from sarag_rdf.kg.schemas import phrase_schema, schema_in_force
 from sarag_rdf.kg.session import Session

@@ -44,7 +44,7 @@ from sarag_rdf.building.evidence_quarantine import (
 )
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, today
-from sarag_rdf.graph.parts import graph_names
+from sarag_rdf.graph.parts import graph_names, ontology_triples
 from sarag_rdf.graph.store.shacl import (
     ShaclEngine,
     Shapes,
@@ -54,7 +54,6 @@ from sarag_rdf.graph.store.shacl import (
     read_shapes,
     validate,
 )
-from sarag_rdf.graph.stored_ontologies import ontology_triples
 from sarag_rdf.kg.deciding import STATING, record_decisions
 from sarag_rdf.kg.session import Session
 

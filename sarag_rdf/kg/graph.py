@@ -30,7 +30,7 @@ from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.graph.metadata import DatasetMetadata, Meta, read_meta, stats, write_dataset_metadata
 from sarag_rdf.graph.parts import Imported, imported_graphs
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.lookup import (
+from sarag_rdf.kg.entity_lookup import (
     MAX_NODES,
     MAX_STATEMENTS,
     EntityDescription,

@@ -11,11 +11,13 @@ from __future__ import annotations
 import logging
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Final
 
-from sarag_rdf.base.arrays import find, rows_of
+from pyoxigraph import Literal
+
+from sarag_rdf.base.arrays import batches, find, rows_of
 from sarag_rdf.base.errors import TruncatedReplyError, UnparsableReplyError, UsageError
 from sarag_rdf.base.iris import local_name, normalize_name, phrase_key
 from sarag_rdf.base.plugins import load
@@ -23,7 +25,7 @@ from sarag_rdf.base.ports import LLM, Embedder, Progress, silent
 from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, render_prompt
 from sarag_rdf.base.tabular import DECISION, TableRow, write_table
 from sarag_rdf.base.types import ENTITY_TYPES
-from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES, iri, text_of
+from sarag_rdf.base.vocab import RDF, SARAG, SEMAPV, TYPE_CLASSES, Term, iri, text_of
 from sarag_rdf.building.decision_records import (
     ANY_TYPE,
     NO_PROPERTY,
@@ -35,9 +37,19 @@ from sarag_rdf.building.decision_records import (
     PhraseSignature,
     read_decisions,
 )
+from sarag_rdf.building.derive import (
+    DOCUMENT,
+    OBJECT,
+    PHRASE,
+    SUBJECT,
+    VALUE,
+    NameUses,
+    StatementParts,
+    statement_of,
+    use_at,
+)
 from sarag_rdf.building.link_records import Match, samples_of
 from sarag_rdf.building.merge_rules import MergeRule, propose
-from sarag_rdf.building.phrase_uses import PhraseSummary, summarize_phrases
 from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.review import CountedPhrase, PropertySuggester, Suggestion
 from sarag_rdf.graph.graph_reader import GraphReader
@@ -46,7 +58,7 @@ from sarag_rdf.graph.ontology.schema import Schema, TermNames
 from sarag_rdf.graph.ontology.schema_reader import common_schema
 from sarag_rdf.graph.parts import select_parts
 from sarag_rdf.graph.texts import documents_of, entity_labels
-from sarag_rdf.kg.lookup import decided_entity
+from sarag_rdf.kg.entity_lookup import decided_entity
 from sarag_rdf.kg.session import Snapshot
 
 log = logging.getLogger(__name__)
@@ -463,7 +475,7 @@ def remarks(centre: Member, members: Sequence[Member], llm: LLM) -> dict[str, st
     A reply may name only members that it was shown.
     """
     verdicts: dict[str, str] = {}
-    for batch in _batches(members):
+    for batch in map(_numbered, batches(members, SHOWN)):
         schema = object_of(same=array_of(one_of(list(batch)), len(batch)))
         reply = _reply("curate_cluster", batch, llm, schema, _MAX_TOKENS, centre=centre)
         verdicts |= {
@@ -485,7 +497,7 @@ def relabelled(
     `classes` are labels. Entities that a reply does not name exactly once are asked about again,
     together, and then have no valid reply.
     """
-    for batch in _batches(members):
+    for batch in map(_numbered, batches(members, SHOWN)):
         labels = _labels(batch, classes, llm)
         missing = [member for member in batch.values() if member.iri not in labels]
         if 0 < len(missing) < len(batch):
@@ -506,11 +518,6 @@ def _labels(batch: _Numbered, classes: Sequence[str], llm: LLM) -> dict[str, str
         for row in rows
         if counts[row["entity"]] == 1
     }
-
-
-def _batches(members: Sequence[Member]) -> Iterator[_Numbered]:
-    for begin in range(0, len(members), SHOWN):
-        yield _numbered(members[begin : begin + SHOWN])
 
 
 def _numbered(members: Sequence[Member]) -> _Numbered:
@@ -536,3 +543,88 @@ def _reply(
 
 REQUIRED = {"classes": (DECISION, "name", "class"), "phrases": (_PHRASE, _PROPERTY)}
 """Columns that a table about a subject must have."""
+
+
+# ------------------------------------------------------------------------- Phrases of relationships
+
+MAX_EXAMPLE = 300
+"""Characters of an example sentence; longer sentences are taken only if there are no others."""
+
+
+@dataclass(frozen=True, slots=True)
+class PhraseSummary:
+    """The relationships with a phrase between subjects and objects of some types.
+
+    The object type is `VALUE_TYPE` for dates and literals. `names` is the number of distinct names
+    at the ends of the relationships; `stated` is the number of relationships that state a property
+    already.
+    """
+
+    signature: PhraseSignature
+    count: int
+    names: int
+    stated: int
+    examples: tuple[str, ...]
+    """Up to three sentences, each of another relationship."""
+
+    @property
+    def importance(self) -> int:
+        """The number of relationships times that of their names."""
+        return self.count * self.names
+
+
+@dataclass(slots=True)
+class _Group:
+    relationships: int = 0
+    stated: int = 0
+    names: set[str] = field(default_factory=set)
+    sentences: set[str] = field(default_factory=set)
+
+
+def summarize_phrases(reader: GraphReader) -> list[PhraseSummary]:
+    """The phrases of all relationships, the most important first."""
+    decisions = Decisions.read(reader)
+    groups: defaultdict[PhraseSignature, _Group] = defaultdict(_Group)
+    for (graph,) in reader.select_provenance("source-graphs"):
+        parts, sentences = StatementParts(), dict[str, str]()
+        for quad in reader.store.quads(graph.value):
+            parts.add(quad)
+            if quad.predicate == SARAG.text:
+                sentences[iri(quad.subject)] = text_of(quad.object)
+        uses = NameUses.of(parts.uses)
+        for (relationship, _), values in parts.relationships.items():
+            if not values.keys() >= {PHRASE, SUBJECT, DOCUMENT}:
+                continue
+            group = groups[_signature(values, graph.value, uses)]
+            group.relationships += 1
+            ends = (values[SUBJECT], values.get(OBJECT) or values.get(VALUE))
+            group.names |= {end.value for end in ends if end is not None}
+            group.sentences.add(sentences.get(relationship, ""))
+            statement = statement_of(relationship, graph.value, values, decisions, uses)
+            group.stated += statement is not None
+    summaries = [
+        PhraseSummary(
+            signature, group.relationships, len(group.names), group.stated, _examples(group)
+        )
+        for signature, group in groups.items()
+    ]
+    return sorted(summaries, key=lambda summary: (-summary.importance, summary.signature))
+
+
+def _signature(values: dict[str, Term], graph: str, uses: NameUses) -> PhraseSignature:
+    subject, object_ = (use_at(values, end, graph) for end in (SUBJECT, OBJECT))
+    is_value = isinstance(values.get(VALUE), Literal) or object_ in uses.values
+    return PhraseSignature(
+        phrase_key(values[PHRASE].value),
+        uses.types.get(subject, ""),
+        VALUE_TYPE if is_value else uses.types.get(object_, ""),
+    )
+
+
+def _examples(group: _Group) -> tuple[str, ...]:
+    """Three sentences spread over all, those of a reasonable length first."""
+    ordered = sorted(group.sentences - {""}, key=lambda text: (len(text) > MAX_EXAMPLE, text))
+    usable = [text for text in ordered if len(text) <= MAX_EXAMPLE] or ordered
+    last = len(usable) - 1
+    positions = sorted({0, last // 2, last}) if usable else []
+    return tuple(usable[position] for position in positions)

@@ -38,18 +38,20 @@ from sarag_rdf.graph.ontology.schema_reader import (
     read_ontology,
     schema_of,
 )
-from sarag_rdf.graph.parts import imported_graphs, recorded_graphs, select_parts
-from sarag_rdf.graph.schema_use import labelled_terms, schema_use
-from sarag_rdf.graph.store.input_files import RdfReadOptions
-from sarag_rdf.graph.stored_ontologies import StoredOntology as StoredOntology
-from sarag_rdf.graph.stored_ontologies import (
+from sarag_rdf.graph.parts import StoredOntology as StoredOntology
+from sarag_rdf.graph.parts import (
+    imported_graphs,
     ontology_added,
     ontology_removed,
     ontology_triples,
+    recorded_graphs,
+    select_parts,
     stored_ontologies,
 )
+from sarag_rdf.graph.schema_use import labelled_terms, schema_use
+from sarag_rdf.graph.store.input_files import RdfReadOptions
 from sarag_rdf.kg import registry
-from sarag_rdf.kg.lookup import literals_of
+from sarag_rdf.kg.entity_lookup import literals_of
 from sarag_rdf.kg.session import Session
 
 PACKAGED = "common"

@@ -6,7 +6,7 @@ import logging
 import shlex
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
@@ -53,19 +53,7 @@ def make_llm(endpoint: ModelEndpoint | None, cache: Path | None) -> LLM:
     from sarag_rdf.models.client import endpoint_model
     from sarag_rdf.models.openai_llm import OpenAILLM
 
-    model = endpoint.model or endpoint_model(endpoint.base_url, loading_wait=endpoint.loading_wait)
-    llm = OpenAILLM(
-        base_url=endpoint.base_url,
-        model=model,
-        timeout=endpoint.timeout,
-        price_in=endpoint.price_in,
-        price_out=endpoint.price_out,
-        temperature=endpoint.temperature,
-        top_p=endpoint.top_p,
-        seed=endpoint.seed,
-        max_reply=endpoint.max_reply << 20,
-        loading_wait=endpoint.loading_wait,
-    )
+    llm = OpenAILLM(replace(endpoint, model=endpoint_model(endpoint)))
     return CachedLLM(llm, cache or ":memory:")
 
 
@@ -84,11 +72,7 @@ def make_embedder(
         if endpoint is None:
             raise UsageError(f"--embedder {given.model} needs an endpoint: set OPENAI_BASE_URL")
         return OpenAIEmbedder(
-            endpoint.base_url,
-            given.model.removeprefix("openai:"),
-            endpoint.timeout,
-            max_reply=endpoint.max_reply << 20,
-            loading_wait=endpoint.loading_wait,
+            replace(endpoint, model=given.model.removeprefix("openai:")),
             prompts=effective_prompts(given.prompts, {}),
         )
     return SentenceTransformerEmbedder(

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import accumulate, chain, islice
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +25,7 @@ from safetensors import safe_open
 from threadpoolctl import ThreadpoolController
 from tokenizers import Encoding, Tokenizer
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.errors import ModelError
 from sarag_rdf.base.ports import CountTokens, Matrix, Vector
 from sarag_rdf.models.embedding_names import Prompts
@@ -124,9 +125,8 @@ class Bert:
 
     def states(self, texts: Sequence[Encoding]) -> Iterator[Floats]:
         """The last hidden states of each text: shape (tokens, hidden size), float32."""
-        batches = _batches(texts)
         with ThreadPoolExecutor(self._cores) as threads:
-            while several := list(islice(batches, self._cores)):
+            for several in batches(_batches(texts), self._cores):
                 # On products this small several threads are slower than one.
                 with self._turn, self._pools.limit(limits=1, user_api="blas"):
                     _ = self._filling

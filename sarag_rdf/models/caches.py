@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import astuple, replace
 from functools import partial
 from hashlib import sha256
-from itertools import count, islice
+from itertools import count
 from pathlib import Path
 from threading import Event
 from time import perf_counter
@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.errors import shown_path, warn_unwritable
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import (
@@ -102,8 +103,8 @@ class CachedEmbedder:
         if progress:
             progress(len(texts) - len(missing))
         # Texts of similar length in one slice need less padding: several times faster.
-        pending = iter(sorted(missing.items(), key=lambda item: (-len(item[1]), item[0])))
-        while batch := list(islice(pending, self._slice_size)):
+        pending = sorted(missing.items(), key=lambda item: (-len(item[1]), item[0]))
+        for batch in batches(pending, self._slice_size):
             vectors = embed([text for _, text in batch])
             new = {key: row.tobytes() for (key, _), row in zip(batch, vectors, strict=True)}
             self._put(new)
@@ -198,8 +199,9 @@ class EmbeddingPrefetcher:
 
     def _work(self, texts: list[str]) -> None:
         # Texts of similar length in one batch need less padding.
-        pending = iter(sorted(texts, key=lambda text: (-len(text), text)))
-        while not self._closed.is_set() and (batch := list(islice(pending, _AT_ONCE))):
+        for batch in batches(sorted(texts, key=lambda text: (-len(text), text)), _AT_ONCE):
+            if self._closed.is_set():
+                return
             try:
                 self._embed(batch)
             except Exception as error:  # noqa: BLE001 - raised where the texts are needed
@@ -335,9 +337,8 @@ class SqliteCache:
         values: dict[bytes, bytes] = {}
         if not self._writable and not self._path.is_file():
             return values
-        pending = iter(keys)
         with self._lock:
-            while batch := list(islice(pending, _BATCH)):
+            for batch in batches(keys, _BATCH):
                 marks = ",".join("?" * len(batch))
                 text = f"SELECT key, value FROM kept WHERE key IN ({marks})"  # noqa: S608
                 for key, value in self._run(text, [batch]):

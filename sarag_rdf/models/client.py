@@ -9,6 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 from urllib.parse import urlsplit, urlunsplit
 
@@ -16,7 +17,7 @@ import httpx
 import numpy as np
 import openai
 
-from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY, check_url
+from sarag_rdf.base.endpoints import ModelEndpoint, check_url
 from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointAuthError,
@@ -67,19 +68,12 @@ def endpoint_key(given: str | None = None) -> str:
     return key
 
 
-def endpoint_client(
-    base_url: str,
-    key: str,
-    timeout: float,
-    max_retries: int = 4,
-    max_reply: int = MAX_REPLY,
-    loading_wait: float = LOADING_WAIT,
-) -> openai.OpenAI:
+def endpoint_client(endpoint: ModelEndpoint, key: str, max_retries: int = 4) -> openai.OpenAI:
     """A client of the `openai` package; raises `UsageError` for an invalid base URL.
 
-    `timeout` and `loading_wait` are in seconds, `max_reply` in bytes. The key becomes a secret.
+    The key becomes a secret.
     """
-    is_valid = True
+    base_url, is_valid = endpoint.base_url, True
     try:
         httpx.URL(base_url)
     except (httpx.InvalidURL, ValueError):
@@ -90,9 +84,9 @@ def endpoint_client(
     return openai.OpenAI(
         base_url=base_url,
         api_key=key,
-        timeout=timeout,
+        timeout=endpoint.timeout,
         max_retries=max_retries,
-        http_client=cast("Any", _ModelClient(timeout, max_reply, loading_wait)),
+        http_client=cast("Any", _ModelClient(endpoint)),
     )
 
 
@@ -105,21 +99,21 @@ def check_model(name: str) -> None:
         )
 
 
-def endpoint_model(
-    base_url: str, *, api_key: str | None = None, loading_wait: float = LOADING_WAIT
-) -> str:
-    """The name of the only model that the endpoint serves.
+def endpoint_model(endpoint: ModelEndpoint, api_key: str | None = None) -> str:
+    """The name of the model of an endpoint, else of the only one that it serves.
 
     Raises `UsageError` if there are several models or none, and `EndpointError` if the endpoint
     does not list them, or if the name contains a secret.
     """
+    if endpoint.model:
+        return endpoint.model
     key = endpoint_key(api_key)
     try:
-        client = endpoint_client(base_url, key, _LISTING, 1, loading_wait=loading_wait)
+        client = endpoint_client(replace(endpoint, timeout=_LISTING), key, 1)
         names = sorted(model.id for model in client.models.list().data or [])
     except (openai.OpenAIError, ValueError, AttributeError, TypeError) as error:
-        raise typed_error(error, base_url) from None
-    where = public_url(base_url)
+        raise typed_error(error, endpoint.base_url) from None
+    where = public_url(endpoint.base_url)
     if len(names) == 1:
         if MASK in redacted_data(names[0]):
             raise EndpointError(
@@ -136,9 +130,10 @@ def endpoint_model(
 class _ModelClient(BoundedClient):
     """Sends the requests of the `openai` package, and waits while a server loads its model."""
 
-    def __init__(self, seconds: float, max_reply: int, loading_wait: float) -> None:
-        super().__init__(seconds, max_reply, deadline=_DEADLINE * seconds)
-        self._loading_wait = loading_wait
+    def __init__(self, endpoint: ModelEndpoint) -> None:
+        seconds, most = endpoint.timeout, endpoint.max_reply << 20
+        super().__init__(seconds, most, deadline=_DEADLINE * seconds)
+        self._loading_wait = endpoint.loading_wait
         self._is_waiting = False
         self._lock = threading.Lock()
 
@@ -348,24 +343,19 @@ class OpenAIEmbedder:
 
     def __init__(
         self,
-        base_url: str,
-        model: str,
-        timeout: float = 120.0,
+        endpoint: ModelEndpoint,
         *,
         batch_size: int = 64,
         max_retries: int = 4,
-        max_reply: int = MAX_REPLY,
-        loading_wait: float = LOADING_WAIT,
         prompts: Prompts = Prompts(),  # noqa: B008 - frozen
     ) -> None:
-        self._base_url, self._model = base_url, model
-        self.model = f"openai:{model}"
+        """`endpoint` has a model."""
+        self._base_url, self._model = endpoint.base_url, endpoint.model
+        self.model = f"openai:{self._model}"
         """The model's name without prompts."""
         self.prompts, self.batch_size = prompts, batch_size
-        self._client = endpoint_client(
-            base_url, endpoint_key(), timeout, max_retries, max_reply, loading_wait
-        )
-        check_model(model)
+        self._client = endpoint_client(endpoint, endpoint_key(), max_retries)
+        check_model(self._model)
 
     @property
     def name(self) -> str:

@@ -21,7 +21,7 @@ import httpx
 import openai
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from sarag_rdf.base.endpoints import LOADING_WAIT, MAX_REPLY
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointError,
@@ -50,6 +50,7 @@ _LOG = logging.getLogger(__name__)
 _BOUNDS: Final = frozenset(
     {"maxLength", "minLength", "maxItems", "minItems", "maximum", "minimum", "pattern"}
 )
+_SAMPLING: Final = ("temperature", "seed", "top_p")
 _Message = dict[str, str]
 
 
@@ -66,35 +67,18 @@ class _Call:
 class OpenAILLM:
     """An `sarag_rdf.base.ports.LLM`; safe to use from several threads. Makes no request when built.
 
-    `timeout` is in seconds for a request, `loading_wait` for a server that is still loading its
-    model, `max_reply` in bytes of an answer; prices are US dollars for a million tokens. Without
-    `api_key` it is SARAG_API_KEY or OPENAI_API_KEY of the environment, else a dummy, which local
-    servers accept.
+    `endpoint` has a model. Without `api_key` it is SARAG_API_KEY or OPENAI_API_KEY of the
+    environment, else a dummy, which local servers accept.
     """
 
     def __init__(
-        self,
-        *,
-        base_url: str,
-        model: str,
-        api_key: str | None = None,
-        timeout: float = 120.0,
-        max_retries: int = 4,
-        temperature: float = 0.0,
-        top_p: float = 1.0,
-        seed: int = 0,
-        price_in: float = 0.0,
-        price_out: float = 0.0,
-        max_reply: int = MAX_REPLY,
-        loading_wait: float = LOADING_WAIT,
+        self, endpoint: ModelEndpoint, *, api_key: str | None = None, max_retries: int = 4
     ) -> None:
-        self._client = endpoint_client(
-            base_url, endpoint_key(api_key), timeout, max_retries, max_reply, loading_wait
-        )
-        check_model(model)
-        self._url, self.model = base_url, model
-        self._sampling = {"temperature": temperature, "seed": seed, "top_p": top_p}
-        self._prices = (price_in, price_out)
+        self._client = endpoint_client(endpoint, endpoint_key(api_key), max_retries)
+        check_model(endpoint.model)
+        self._url, self.model = endpoint.base_url, endpoint.model
+        self._sampling = {name: getattr(endpoint, name) for name in _SAMPLING}
+        self._prices = (endpoint.price_in, endpoint.price_out)
         self._refused: frozenset[str] = frozenset()
 
     @property

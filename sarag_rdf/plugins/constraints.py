@@ -13,7 +13,7 @@ from sarag_rdf.base.vocab import OWL, SH, text_of
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import TripleIndex
-from sarag_rdf.graph.stored_ontologies import ontology_triples
+from sarag_rdf.graph.parts import ontology_triples
 
 
 @dataclass(slots=True)

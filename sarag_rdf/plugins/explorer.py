@@ -38,12 +38,12 @@ from sarag_rdf.server.openapi import (
     operations,
     route,
 )
-from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.query_evaluation import QueryJob, Rows, evaluate, known_prefixes
 from sarag_rdf.server.requests import Iri, Parameters, check_iri, json_body, run
 from sarag_rdf.server.resource_reader import is_iri_term
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import Worker
+from sarag_rdf.server.worker_pool import Workers
 
 CompletionKind = Literal["class", "property", "entity"]
 """What is completed."""

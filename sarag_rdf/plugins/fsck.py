@@ -29,12 +29,16 @@ from sarag_rdf.building.entailed_graph import ADVICE, entailment_errors, repair_
 from sarag_rdf.building.evidence_quarantine import read_contents, read_quarantine
 from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.check_commands import listed
 from sarag_rdf.cli.output import counted, emit, note, progress_bars
+from sarag_rdf.cli.query_commands import listed
 from sarag_rdf.graph.graph_reader import KINDS, GraphReader, Kind
 from sarag_rdf.graph.metadata import Meta, read_meta, stats, with_revision
-from sarag_rdf.graph.parts import COMPLETE, dangling_link_subjects, imported_graphs
-from sarag_rdf.graph.stored_ontologies import stored_ontologies
+from sarag_rdf.graph.parts import (
+    COMPLETE,
+    dangling_link_subjects,
+    imported_graphs,
+    stored_ontologies,
+)
 from sarag_rdf.graph.texts import texts_of
 from sarag_rdf.graph.vectors.graph_vectors import arrays_key, index_key
 from sarag_rdf.graph.vectors.search_indexes import VectorIndex
@@ -210,14 +214,14 @@ def _check_terms(reader: GraphReader, graphs: Iterable[_GraphSize]) -> Iterator[
     for graph, _, blank in graphs:
         if blank and graph.startswith(reader.minter.graphs):
             remedy = REPAIR if graph == reader.minter.kg_graph else _drop_command(graph)
-            yield Finding("blank nodes", f"{_count(blank, 'quad')} in <{graph}>", remedy)
+            yield Finding("blank nodes", f"{counted(blank, 'quad')} in <{graph}>", remedy)
     if reader.store.is_shared:
         return
     table = reader.store.select("SELECT (COUNT(*) AS ?count) WHERE { ?s ?p ?o }", "count")
     if count := int(table.rows[0][0].value):
         yield Finding(
             "default graph",
-            f"{_count(count, 'quad')}, which sarag does not read",
+            f"{counted(count, 'quad')}, which sarag does not read",
             "DELETE WHERE { ?s ?p ?o } through sarag serve --writable",
         )
 
@@ -284,10 +288,6 @@ def _drop_command(graph: str) -> str:
     return f"DROP GRAPH <{graph}> through sarag serve --writable"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
 def _check_quarantine(reader: GraphReader, quarantined: Iterable[str]) -> Iterator[Finding]:
     for source in quarantined:
         try:
@@ -310,7 +310,7 @@ def _check_derived(reader: GraphReader) -> Iterator[Finding]:
         noun = "entity" if entities == 1 else "entities"
         yield Finding("orphans", f"{entities} {noun} without evidence", REPAIR)
     if missing or extra:
-        text = f"{_count(len(missing), 'quad')} missing, {len(extra)} extra"
+        text = f"{counted(len(missing), 'quad')} missing, {len(extra)} extra"
         yield Finding(DERIVED, f"the traversed graph differs from its evidence: {text}", REPAIR)
 
 
@@ -322,7 +322,7 @@ def _check_entailment(reader: GraphReader) -> Iterator[Finding]:
         yield Finding("entailment", f"not checked: {error}", advice)
         return
     if missing or surplus:
-        are = f"{_count(missing, 'entailed triple')} {'is' if missing == 1 else 'are'} missing"
+        are = f"{counted(missing, 'entailed triple')} {'is' if missing == 1 else 'are'} missing"
         do = f"{surplus} {'does' if surplus == 1 else 'do'} not follow"
         yield Finding("entailment", f"{are}, {do}", REPAIR)
 
@@ -333,7 +333,7 @@ def _foreign(reader: GraphReader, graphs: Iterable[_GraphSize]) -> Iterator[str]
     for graph, quads, _ in graphs:
         is_ours = graph.startswith(minter.graphs) or not reader.store.is_shared
         if is_ours and minter.kind_of(graph) is None:
-            yield f"<{graph}> is not used by sarag: {_count(quads, 'quad')}"
+            yield f"<{graph}> is not used by sarag: {counted(quads, 'quad')}"
 
 
 # Caches
@@ -429,9 +429,9 @@ def _check_cache(reader: GraphReader, store: VectorStore, name: str, key: str) -
     iris = texts_of(reader, cast("Kind", name)).iris
     if list(index.iris) != list(iris):
         different = len(set(iris) ^ set(index.iris))
-        yield _invalid(name, f"{_count(different, 'text')} only in the graph or in the index")
+        yield _invalid(name, f"{counted(different, 'text')} only in the graph or in the index")
     if wrong := _count_non_unit_rows(index):
-        yield _invalid(name, f"{_count(wrong, 'vector')} not of unit length")
+        yield _invalid(name, f"{counted(wrong, 'vector')} not of unit length")
 
 
 def _count_non_unit_rows(index: VectorIndex) -> int:

@@ -23,12 +23,12 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import is_iri
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SKOS
-from sarag_rdf.building.phrase_uses import summarize_phrases
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import write_output
 from sarag_rdf.extraction.phrases import COPULA, WILDCARD, is_function_word, stems_of
 from sarag_rdf.extraction.review import VALUE, CountedPhrase
 from sarag_rdf.kg.graph import KnowledgeGraph
+from sarag_rdf.kg.proposals import summarize_phrases
 from sarag_rdf.kg.vectors import recorded_model
 
 MOST = 2000

@@ -25,7 +25,7 @@ from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 from sarag_rdf.building.link_records import EXACT, NO_MAPPING, CandidateOptions, Match
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema_reader import schema_of
-from sarag_rdf.graph.stored_ontologies import ontology_triples
+from sarag_rdf.graph.parts import ontology_triples
 from sarag_rdf.graph.texts import by_language, entity_labels
 from sarag_rdf.plugins.constraints import Constraints
 

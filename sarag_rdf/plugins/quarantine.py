@@ -9,9 +9,9 @@ import click
 
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.check_commands import listed
 from sarag_rdf.cli.entity_commands import show_decisions
 from sarag_rdf.cli.output import counted, emit, progress_bars
+from sarag_rdf.cli.query_commands import listed
 
 
 @click.group(

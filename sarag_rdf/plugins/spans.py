@@ -17,11 +17,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.errors import MissingDependencyError, ModelError, UsageError
 from sarag_rdf.base.iris import local_name, normalize_name
 from sarag_rdf.base.options import MAX_COUNT, Options, option
@@ -47,7 +47,7 @@ from sarag_rdf.extraction.phrases import PhraseMatcher
 from sarag_rdf.extraction.prose import prose_of
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.graph.ontology.schema_reader import common_schema
-from sarag_rdf.plugins.llm.statements import BoundArgument, TextBinder, literal_of
+from sarag_rdf.plugins.llm.statement_calls import BoundArgument, TextBinder, literal_of
 from sarag_rdf.plugins.statement_models import with_statements
 
 RULES = "1"
@@ -290,8 +290,7 @@ class SpansExtractor:
 
     def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
         """One extraction per document, in order; documents are read one batch ahead."""
-        remaining = iter(documents)
-        while batch := list(islice(remaining, self._options.batch_size)):
+        for batch in batches(documents, self._options.batch_size):
             texts = [_text(document) for document in batch]
             for document, text, reading in zip(batch, texts, self._read(texts), strict=True):
                 yield self._extraction(document, text, reading)

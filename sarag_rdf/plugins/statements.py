@@ -31,7 +31,7 @@ from sarag_rdf.graph.metadata import today
 from sarag_rdf.graph.ontology.schema import Schema, TermNames
 from sarag_rdf.graph.texts import entity_labels, full_documents
 from sarag_rdf.kg.deciding import record_decisions
-from sarag_rdf.kg.lookup import find_entity
+from sarag_rdf.kg.entity_lookup import find_entity
 from sarag_rdf.kg.schemas import schema_in_force
 
 RULE = "review"

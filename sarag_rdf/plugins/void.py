@@ -24,9 +24,8 @@ from sarag_rdf.building.link_records import read_links
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import GraphReader, Part
 from sarag_rdf.graph.metadata import CURATED_PROPERTIES, checked_iri
-from sarag_rdf.graph.parts import COMPLETE, imported_graphs
+from sarag_rdf.graph.parts import COMPLETE, imported_graphs, stored_ontologies
 from sarag_rdf.graph.schema_use import schema_use
-from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.kg.rdf_export import (
     FORMATS,
     ExportParts,

@@ -14,8 +14,8 @@ import numpy as np
 
 from sarag_rdf.base.arrays import IriList, Rows, distinct, find
 from sarag_rdf.base.ports import Arrays
+from sarag_rdf.graph.parts import stored_ontologies
 from sarag_rdf.graph.schema_use import SchemaInUse
-from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.retrieval.network import ABOUT, DESCRIBES
 from sarag_rdf.retrieval.view import GraphView
 

@@ -30,7 +30,6 @@ from sarag_rdf.base.types import (
 )
 from sarag_rdf.retrieval.activation import Activation, Chains, Gate, Rates, Round, Spreading
 from sarag_rdf.retrieval.asked_classes import AskedClasses
-from sarag_rdf.retrieval.near_names import names_in
 from sarag_rdf.retrieval.network import ABOUT, Network
 from sarag_rdf.retrieval.retriever import (
     NOT_EXPLAINED,
@@ -39,6 +38,7 @@ from sarag_rdf.retrieval.retriever import (
     activated,
     scored,
 )
+from sarag_rdf.retrieval.seeds import names_in
 from sarag_rdf.retrieval.view import GraphView
 
 BEAM = 30

@@ -36,13 +36,13 @@ from sarag_rdf.server.openapi import (
     route,
 )
 from sarag_rdf.server.picture.drawing import render
-from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.requests import HEALTH_PATH, public_url, record_of, run, settings_of
 from sarag_rdf.server.resource import PATH as RESOURCE_PATH
 from sarag_rdf.server.resource import is_resource_path, resource, resource_by_path
 from sarag_rdf.server.serve_settings import ANONYMOUS, ServeSettings, is_loopback, unauthorized
 from sarag_rdf.server.sparql import sparql, update
 from sarag_rdf.server.worker import OpenGraph, Worker
+from sarag_rdf.server.worker_pool import Workers
 
 STATIC = Path(__file__).parent / "static"
 

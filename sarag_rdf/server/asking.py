@@ -13,8 +13,8 @@ from starlette.responses import Response, StreamingResponse
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import DEFAULT_LIMIT, MAX_COUNT, RetrieverOptions, Spec, read_values
 from sarag_rdf.base.types import AnswerEvent
+from sarag_rdf.kg.evidence import answer_to_dict, retrieved_to_dict
 from sarag_rdf.kg.registry import context_options, options_of, strategy
-from sarag_rdf.kg.results import answer_to_dict, retrieved_to_dict
 from sarag_rdf.kg.schemas import parse_weights
 from sarag_rdf.server.jobs import JSON, JobReply, Progress, RequestError
 from sarag_rdf.server.openapi import Operation, operations

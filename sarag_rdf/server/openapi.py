@@ -27,8 +27,8 @@ from sarag_rdf.base.plugins import plugins
 from sarag_rdf.server import requests as takes
 from sarag_rdf.server.jobs import JSON, RequestError
 from sarag_rdf.server.media import FORM, RDF_TYPES, RESULT_TYPES, UPDATE
-from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.worker_pool import Workers
 
 log = logging.getLogger(__name__)
 JSON_ERRORS: Final = ("/search", "/ask")

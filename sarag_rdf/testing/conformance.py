@@ -29,8 +29,8 @@ from sarag_rdf.documents.format import (
     Record,
     UnreadableError,
 )
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.results import retrieved_to_dict
 
 MAX_CHARS = 5_000_000
 """The limit of a text that `check_format` gives a format, in characters."""

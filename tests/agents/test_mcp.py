@@ -29,13 +29,13 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.agents import mcp
 from sarag_rdf.plugins.agents.mcp import make_server
 from sarag_rdf.server.jobs import AccessibleGraphs
-from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.serve_settings import SCOPES, Access, ServeSettings, new_token
+from sarag_rdf.server.worker_pool import Workers
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag, environment
 from tests.fault_server import playing
 from tests.remote.sample import export_nquads
-from tests.sample_graph import BASE, CapitalExtractor, embeddings, make_graph
+from tests.sample_graph import BASE, CapitalExtractor, embeddings, make_graph, remote_embedder
 from tests.servers import Server
 
 QUESTION = "Which river flows through the seat of Orbis?"
@@ -452,9 +452,7 @@ def test_the_command_serves_over_both_transports(
     connect: Any, place: str, tmp_path: Path, oxigraph: Server
 ) -> None:
     with playing(embeddings) as model:
-        from sarag_rdf.models.client import OpenAIEmbedder
-
-        folder = make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(model.base_url, "hash"))
+        folder = make_graph(tmp_path / "kg", embedder=remote_embedder(model.base_url))
         env = environment(SARAG_BASE_URL=model.base_url, SARAG_EMBEDDER="openai:hash")
         env["SARAG_CACHE_DIR"] = str(tmp_path / "cache")
         oxigraph.clear()

@@ -12,10 +12,9 @@ from typing import Any
 import openai
 import pytest
 
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.plugins.agents.openai_door import NO_ANSWER
 from tests.fault_server import FaultServer, data, playing, send
-from tests.sample_graph import embeddings, make_graph
+from tests.sample_graph import also_embeds, embeddings, make_graph, remote_embedder
 from tests.server.running import TOKEN, Running, serving
 from tests.strategies import REASONERS
 
@@ -29,13 +28,10 @@ CHAT: Any = [
 ]
 
 
-def endpoint(handler: BaseHTTPRequestHandler) -> None:
+@also_embeds
+def endpoint(handler: BaseHTTPRequestHandler, asked: Any) -> None:
     """Embeds; answers what is asked, unless the question is about nothing or everything."""
-    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
-    if "input" in owner.bodies[-1]:
-        embeddings(handler)
-        return
-    prompt = json.dumps(owner.bodies[-1])
+    prompt = json.dumps(asked)
     if "about nothing" in prompt:
         data({**ANSWER, "sufficient": False, "final_answer": "", "citations": []})(handler)
     elif "about everything" in prompt:
@@ -55,7 +51,7 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("door") / "kg"
-    return make_graph(folder, embedder=OpenAIEmbedder(model.base_url, "hash"))
+    return make_graph(folder, embedder=remote_embedder(model.base_url))
 
 
 @pytest.fixture(scope="module")
@@ -204,7 +200,7 @@ def test_the_door_is_shut_without_an_endpoint_and_without_the_scope(
 @pytest.mark.llm
 def test_a_real_model_answers_through_the_door(llm_server: str, tmp_path: Path) -> None:
     with playing(embeddings) as embedder:
-        folder = make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(embedder.base_url, "hash"))
+        folder = make_graph(tmp_path / "kg", embedder=remote_embedder(embedder.base_url))
     with serving(folder, env={"SARAG_BASE_URL": llm_server, "SARAG_SERVE_TOKEN": ""}) as running:
         client = openai.OpenAI(base_url=f"{running.url}/v1", api_key="any", max_retries=0)
         stream = client.chat.completions.create(

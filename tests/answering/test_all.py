@@ -15,8 +15,8 @@ from sarag_rdf.base.errors import TruncatedReplyError
 from sarag_rdf.base.ports import Reply
 from sarag_rdf.base.types import Answer, Source, Usage
 from sarag_rdf.kg import vectors
+from sarag_rdf.kg.evidence import answer_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.results import answer_to_dict
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.sample_graph import BASE, SOURCES, CapitalExtractor, make_graph

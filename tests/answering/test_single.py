@@ -10,7 +10,7 @@ from sarag_rdf.answering.conversation import INSUFFICIENT, abstains
 from sarag_rdf.answering.single import Single
 from sarag_rdf.base.errors import TruncatedReplyError
 from sarag_rdf.base.types import Answer, Citation, Context, Excerpt, Section, Usage
-from sarag_rdf.plugins.papers.closed_book import ClosedBook
+from sarag_rdf.plugins.papers.reasoning_bottleneck import ClosedBook
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ADA,

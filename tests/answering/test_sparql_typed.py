@@ -12,8 +12,8 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import QueryError, RemoteTimeoutError, TruncatedReplyError
 from sarag_rdf.base.types import Answer, Query
+from sarag_rdf.kg.evidence import answer_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.results import answer_to_dict
 from sarag_rdf.plugins.typed_queries import sparql_typed, typed_graph
 from sarag_rdf.plugins.typed_queries.sparql_typed import SparqlTyped
 from sarag_rdf.plugins.typed_queries.typed_graph import Solutions, TooLongError, TypedGraph, within

@@ -13,9 +13,8 @@ from urllib.parse import urlencode
 
 import pytest
 
-from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, hang, playing
-from tests.sample_graph import embeddings, files_of, make_graph
+from tests.sample_graph import embeddings, files_of, make_graph, remote_embedder
 from tests.server.running import Got, Running, all_end, serving
 
 SLOW = "Who waits?"
@@ -37,7 +36,7 @@ def endpoint() -> Iterator[FaultServer]:
 
 @pytest.fixture(scope="module")
 def kg(endpoint: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    embedder = OpenAIEmbedder(endpoint.base_url, "hash")
+    embedder = remote_embedder(endpoint.base_url)
     return make_graph(tmp_path_factory.mktemp("attack") / "kg", embedder=embedder)
 
 

@@ -15,10 +15,10 @@ import pytest
 from sarag_rdf.base.errors import InputError, StoreLockedError, UsageError
 from sarag_rdf.graph.store import oxigraph
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.kg.results import retrieved_to_dict
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.plugins.backup import backups
 from sarag_rdf.plugins.backup.backups import MANIFEST, Backup, backups_in, locked, read_backup
-from sarag_rdf.plugins.backup.copying import back_up, chosen_backup, restore
+from sarag_rdf.plugins.backup.copying import back_up, chosen_backup, restore_backup
 from sarag_rdf.plugins.fsck import fsck
 from tests.command import Sarag
 from tests.faults.readers import opened, source
@@ -77,7 +77,7 @@ def test_a_restored_graph_is_that_of_its_revision(kg: Path, to: Path, tmp_path: 
     assert export != changed
     for number, (backup, want) in enumerate([(first, export), (second, changed)]):
         folder = tmp_path / f"restored{number}"
-        restore(backup, folder)
+        restore_backup(backup, folder)
         assert exported(folder) == want
         with opened(folder) as restored:
             assert restored.meta().revision == backup.revision
@@ -126,7 +126,7 @@ def test_without_hard_links_everything_is_copied(
     assert report.shared == 0
     assert report.copied == report.backup.size
     assert not inodes(first.folder) & inodes(report.backup.folder)
-    restore(report.backup, tmp_path / "restored")
+    restore_backup(report.backup, tmp_path / "restored")
     assert exported(tmp_path / "restored") == exported(kg)
 
 
@@ -166,11 +166,11 @@ def test_a_damaged_backup_is_not_restored(
         change = bytes([data[middle] ^ 1]) + data[middle + 1 :] if how == "changed" else b""
         path.write_bytes(data[:middle] + change)
     with pytest.raises(InputError, match=r"damaged|cannot be read|not as it was|no backup"):
-        restore(chosen_backup(backup.folder), tmp_path / "restored")
+        restore_backup(chosen_backup(backup.folder), tmp_path / "restored")
     assert not [*(tmp_path / "restored").glob("store/CURRENT")]
     assert not [*(tmp_path / "restored").glob("write-*")]
     restored_once_more = made(kg, tmp_path / "other")
-    restore(restored_once_more, tmp_path / "restored")
+    restore_backup(restored_once_more, tmp_path / "restored")
     assert exported(tmp_path / "restored") == exported(kg)
 
 
@@ -179,17 +179,17 @@ def test_a_graph_is_replaced_only_if_asked(kg: Path, to: Path, tmp_path: Path) -
     index(kg, *range(20, 25))
     changed = exported(kg)
     with pytest.raises(UsageError, match="has a graph already"):
-        restore(backup, kg)
+        restore_backup(backup, kg)
     assert exported(kg) == changed
     (kg / "store" / "CURRENT").unlink()  # what is damaged is a graph, too
     with pytest.raises(UsageError, match="has a graph already"):
-        restore(backup, kg)
-    assert restore(backup, kg, replace=True).replaced
+        restore_backup(backup, kg)
+    assert restore_backup(backup, kg, replace=True).replaced
     assert exported(kg) == export
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("mine")
     with pytest.raises(Exception, match="holds other files"):
-        restore(backup, tmp_path / "other", replace=True)
+        restore_backup(backup, tmp_path / "other", replace=True)
 
 
 @pytest.mark.parametrize("exchange", [True, False])
@@ -202,7 +202,7 @@ def test_readers_keep_what_they_read_while_it_is_replaced(
     index(kg, *range(20, 25))
     reader = OxigraphStore.open(kg / "store")
     count = sum(1 for _ in reader.quads())
-    restore(backup, kg, replace=True)
+    restore_backup(backup, kg, replace=True)
     assert sum(1 for _ in reader.quads()) == count
     assert sum(1 for _ in OxigraphStore.open(kg / "store").quads()) < count
 
@@ -213,7 +213,7 @@ def test_a_graph_that_is_written_to_is_not_replaced(kg: Path, to: Path) -> None:
         pid = os.fork()
         if pid == 0:
             try:
-                restore(backup, kg, replace=True)
+                restore_backup(backup, kg, replace=True)
             except StoreLockedError:
                 os._exit(7)
             os._exit(0)
@@ -223,7 +223,7 @@ def test_a_graph_that_is_written_to_is_not_replaced(kg: Path, to: Path) -> None:
 def test_a_backup_while_a_writer_has_the_lock(kg: Path, to: Path, tmp_path: Path) -> None:
     with opened(kg) as graph, graph.session.write():
         backup = made(kg, to)
-    restore(backup, tmp_path / "restored")
+    restore_backup(backup, tmp_path / "restored")
     assert exported(tmp_path / "restored") == exported(kg)
 
 
@@ -234,7 +234,7 @@ def test_without_a_list_of_open_files(
     monkeypatch.setattr(oxigraph, "_OPEN_FILES", tmp_path / "none")
     first = made(kg, to)
     assert not inodes(first.folder) & inodes(kg)
-    restore(first, tmp_path / "restored")
+    restore_backup(first, tmp_path / "restored")
     assert exported(tmp_path / "restored") == exported(kg)
     assert not [*kg.glob("write-*")]
 
@@ -250,13 +250,13 @@ def test_caches_are_restored_where_there_are_none(kg: Path, to: Path, tmp_path: 
     backup = made(kg, to, caches=True)
     assert "cache/embeddings.sqlite" in backup.files
     assert not [name for name in backup.files if name.endswith(("-wal", "-shm", ".part"))]
-    restore(backup, tmp_path / "restored")
+    restore_backup(backup, tmp_path / "restored")
     with sqlite3.connect(tmp_path / "restored" / "cache" / "embeddings.sqlite") as database:
         assert database.execute("SELECT COUNT(*) FROM kept").fetchone()[0] > 0
     assert found(tmp_path / "restored") == answer
     own = tmp_path / "restored" / "cache" / "embeddings.sqlite"
     own.write_bytes(b"mine")
-    restore(backup, tmp_path / "restored", replace=True)
+    restore_backup(backup, tmp_path / "restored", replace=True)
     assert own.read_bytes() == b"mine", "caches that are there stay"
 
 
@@ -283,7 +283,7 @@ def test_a_manifest_may_not_name_files_elsewhere(kg: Path, to: Path, tmp_path: P
     manifest["sha256"] = backups._digest(manifest["backup"])
     (backup.folder / MANIFEST).write_text(json.dumps(manifest))
     with pytest.raises(InputError, match="outside"):
-        restore(read_backup(backup.folder), tmp_path / "restored")
+        restore_backup(read_backup(backup.folder), tmp_path / "restored")
 
 
 def test_commands(kg: Path, to: Path, tmp_path: Path, sarag: Sarag) -> None:

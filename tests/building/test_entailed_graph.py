@@ -24,9 +24,8 @@ from sarag_rdf.building.entailed_graph import (
 from sarag_rdf.building.entailment import Axioms
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import with_revision
-from sarag_rdf.graph.parts import recorded_graphs
+from sarag_rdf.graph.parts import StoredOntology, ontology_added, recorded_graphs
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.graph.stored_ontologies import StoredOntology, ontology_added
 
 EX = "https://example.org/x#"
 AXIOMS = f"""

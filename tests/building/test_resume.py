@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import EndpointError, SaragError
 from sarag_rdf.base.ports import LLM, Reply
 from sarag_rdf.base.types import Source
@@ -88,7 +89,7 @@ def index(
     count: int = len(SOURCES),
 ) -> int:
     """Index with a new client and the cache of replies in `folder`; how many sources came."""
-    llm = OpenAILLM(base_url=base_url, model=model, timeout=seconds, max_retries=1)
+    llm = OpenAILLM(ModelEndpoint(base_url, model, timeout=seconds), max_retries=1)
     cached = CachedLLM(around(llm), folder / "replies.sqlite")
     try:
         with sarag_rdf.open(folder / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
@@ -131,7 +132,9 @@ def test_no_vector_is_paid_for_twice(tmp_path: Path, fault: str) -> None:
     sources = [Source(f"Ada{n} knows Ulm{n}. Ulm{n} lies.", "", f"{n}.txt") for n in range(40)]
 
     def embed(folder: Path, server: FaultServer, seconds: float = 60) -> None:
-        embedder = OpenAIEmbedder(server.base_url, "m", seconds, max_retries=1, batch_size=16)
+        embedder = OpenAIEmbedder(
+            ModelEndpoint(server.base_url, "m", timeout=seconds), max_retries=1, batch_size=16
+        )
         with sarag_rdf.open(folder, embedder=embedder, endpoint=None) as kg:
             kg.index(sources, extractor=CapitalExtractor())
 

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import click
 import pyoxigraph as ox
@@ -31,7 +32,6 @@ from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.kg import estimating, registry, vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.rdf_export import FORMATS
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.plugins.workers.spread import Processes
 from tests.command import ROOT, Sarag, environment, run_sarag
 from tests.fault_server import FaultServer, data, playing, send
@@ -39,13 +39,14 @@ from tests.reference import commands
 from tests.sample_graph import (
     BASE,
     CapitalExtractor,
+    also_embeds,
     crooked_graph,
-    embeddings,
     insert,
     make_graph,
     nquads,
     quads_of,
     rdf_bytes,
+    remote_embedder,
 )
 
 NAMES = "SELECT ?name { ?e a sarag:Entity ; skos:prefLabel ?name } ORDER BY ?name"
@@ -660,29 +661,26 @@ def test_blank_node(sarag: Sarag, kg: Path) -> None:
 # ---------------------------------------------------------------- Index, search and ask
 
 
-def endpoint(handler: BaseHTTPRequestHandler) -> None:
+@also_embeds
+def endpoint(handler: BaseHTTPRequestHandler, asked: Any) -> None:
     """Embeds, and finds that no evidence suffices."""
-    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
-    if "input" in owner.bodies[-1]:
-        embeddings(handler)
-    else:
-        known = "Ada founded Orbis" in json.dumps(owner.bodies[-1]["messages"])
-        found = "Who founded Orbis?" in json.dumps(owner.bodies[-1]["messages"])
-        data(
-            {
-                "reasoning": "D1 says so.",
-                "sufficient": found and known,
-                "final_answer": "Ada" if found else "",
-                "citations": ["D1"] if found else [],
-            }
-        )(handler)
+    known = "Ada founded Orbis" in json.dumps(asked["messages"])
+    found = "Who founded Orbis?" in json.dumps(asked["messages"])
+    data(
+        {
+            "reasoning": "D1 says so.",
+            "sufficient": found and known,
+            "final_answer": "Ada" if found else "",
+            "citations": ["D1"] if found else [],
+        }
+    )(handler)
 
 
 @pytest.fixture
 def model(sarag: Sarag, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
     """An endpoint, and a graph in ./kg that it embedded."""
     with playing(endpoint) as server:
-        make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(server.base_url, "hash"))
+        make_graph(tmp_path / "kg", embedder=remote_embedder(server.base_url))
         monkeypatch.setenv("SARAG_BASE_URL", server.base_url)
         yield server
 
@@ -739,7 +737,7 @@ def test_search_finds_nothing(
     assert "none: no document matches the question" in done.out
     assert json.loads(sarag("search", *nothing, "--json").out)["documents"] == []
     monkeypatch.delenv("SARAG_BASE_URL")
-    monkeypatch.setattr(vectors, "make_embedder", lambda *_: OpenAIEmbedder(model.base_url, "hash"))
+    monkeypatch.setattr(vectors, "make_embedder", lambda *_: remote_embedder(model.base_url))
     assert sarag("ask", *nothing).code == 3
     evidence = sarag("ask", "Where is Ulm?")
     assert (evidence.code, evidence.err) == (0, "")

@@ -14,7 +14,7 @@ from sarag_rdf.base.errors import InputError
 from sarag_rdf.base.types import Query
 from sarag_rdf.kg import vectors
 from sarag_rdf.models.caches import CachedLLM
-from sarag_rdf.plugins.evaluation.confidence import (
+from sarag_rdf.plugins.evaluation.calibration import (
     Rated,
     fitted,
     risk_coverage,

@@ -10,7 +10,7 @@ import pytest
 
 from sarag_rdf.base.types import Document, RankedDocument, Retrieved, Subgraph
 from sarag_rdf.plugins.evaluation.datasets import read_corpus, read_questions
-from sarag_rdf.plugins.evaluation.retrieval import evidence_of
+from sarag_rdf.plugins.evaluation.rankings import evidence_of
 from tests.command import Sarag
 from tests.evaluation.fixed import without_models
 from tests.evaluation.sample import CORPUS, PASSAGES, write

@@ -19,9 +19,9 @@ from sarag_rdf.plugins.evaluation.datasets import read_questions
 from sarag_rdf.plugins.evaluation.path_questions import (
     QuestionOptions,
     QuestionWriter,
+    relation_paths,
     write_questions,
 )
-from sarag_rdf.plugins.evaluation.relation_paths import relation_paths
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.command import Sarag
 from tests.evaluation.fixed import without_models

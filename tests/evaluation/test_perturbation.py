@@ -8,8 +8,8 @@ import pytest
 
 from sarag_rdf.base.types import Extraction, Mention, Query
 from sarag_rdf.plugins.evaluation.commands import PERTURBATIONS
-from sarag_rdf.plugins.evaluation.datasets import Question
-from sarag_rdf.plugins.evaluation.perturbation import (
+from sarag_rdf.plugins.evaluation.datasets import (
+    Question,
     last_name,
     perturbed,
     with_typo,

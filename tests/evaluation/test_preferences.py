@@ -76,7 +76,7 @@ def test_results_stay_between_the_lines() -> None:
 
 def test_decodings_are_part_of_a_reply_s_identity() -> None:
     def settings(temperature: float, top_p: float) -> dict[str, str]:
-        llm = OpenAILLM(base_url="http://x/v1", model="m", temperature=temperature, top_p=top_p)
+        llm = OpenAILLM(ModelEndpoint("http://x/v1", "m", temperature=temperature, top_p=top_p))
         return dict(llm.settings)
 
     assert len({str(settings(*decoding)) for decoding in DECODINGS}) == 6

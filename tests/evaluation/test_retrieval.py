@@ -15,7 +15,7 @@ from sarag_rdf.base.ports import Matrix
 from sarag_rdf.kg import vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.session import Session
-from sarag_rdf.plugins.evaluation import retrieval
+from sarag_rdf.plugins.evaluation import rankings
 from sarag_rdf.plugins.evaluation.measures import count_words, words_to_answer
 from sarag_rdf.plugins.evaluation.reporting import WIDTH, write_plot
 from sarag_rdf.retrieval.sarag import Sarag as SaragRetriever
@@ -232,7 +232,7 @@ def test_more_is_asked_for_while_the_largest_context_is_not_full(
     evaluate: Evaluate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only for coverage: what is returned, and its ranks, are those of the first time."""
-    monkeypatch.setattr(retrieval, "DEPTH", 10)
+    monkeypatch.setattr(rankings, "DEPTH", 10)
     passages = [{"title": f"T{n}", "text": f"Word number {n}."} for n in range(45)]
     write(tmp_path / "corpus.json", passages)
     question = {"id": "a", "question": "Which number is it?", "answer": "number 44"}
@@ -266,8 +266,8 @@ def test_options_of_a_method() -> None:
     spec = Spec.parse(" sarag:n=1:decay=0.5 ")
     assert (spec.label, spec.name) == ("sarag:n=1:decay=0.5", "sarag")
     assert spec.read(SaragRetriever) == SaragRetriever(n=1, decay=0.5)
-    assert retrieval.ranking_options(spec.label) == SaragRetriever(n=1, decay=0.5, explain=False)
-    assert retrieval.ranking_options("sarag:explain=true") == SaragRetriever()
+    assert rankings.ranking_options(spec.label) == SaragRetriever(n=1, decay=0.5, explain=False)
+    assert rankings.ranking_options("sarag:explain=true") == SaragRetriever()
 
 
 def test_coverage_agrees_with_the_words_of_the_documents(evaluate: Evaluate) -> None:

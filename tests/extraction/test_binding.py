@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sarag_rdf.plugins.llm.statements import BoundArgument, TextBinder
+from sarag_rdf.plugins.llm.statement_calls import BoundArgument, TextBinder
 
 TEXT = (
     "The Gull Light, a lighthouse on Ona in Norvia (built 1902), is 31 metres tall. Its keeper, "

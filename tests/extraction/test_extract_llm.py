@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointAuthError,
@@ -38,7 +39,7 @@ from sarag_rdf.plugins.llm.extractor import (
     relationships_prompt,
     relationships_schema,
 )
-from sarag_rdf.plugins.llm.statements import PROMPTS
+from sarag_rdf.plugins.llm.statement_calls import PROMPTS
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.command import interruptible
 from tests.fault_server import hang, playing
@@ -104,7 +105,7 @@ def test_method() -> None:
     method = LLMExtractor(QueuedLLM([], model="m"), options=LLMOptions(max_tokens=99)).method
     assert (method.extractor, method.model, method.settings) == ("llm", "m", {"max_tokens": "99"})
     assert method.prompt_hash == PROMPTS.digest("entities", "relationships")
-    real = OpenAILLM(base_url="http://127.0.0.1:1/v1", model="m", api_key="k", seed=3)
+    real = OpenAILLM(ModelEndpoint("http://127.0.0.1:1/v1", "m", seed=3), api_key="k")
     assert LLMExtractor(real).method.settings == {
         "temperature": "0.0",
         "seed": "3",
@@ -347,7 +348,8 @@ import sys
 from sarag_rdf.plugins.llm.extractor import LLMExtractor
 from sarag_rdf.models.openai_llm import OpenAILLM
 from sarag_rdf.base.types import Document
-llm = OpenAILLM(base_url=sys.argv[1], model="m", api_key="k", timeout=60)
+from sarag_rdf.base.endpoints import ModelEndpoint
+llm = OpenAILLM(ModelEndpoint(sys.argv[1], "m", timeout=60), api_key="k")
 documents = (Document(f"urn:{n}", "urn:s", "", f"text {n}", 0, 6) for n in range(1000))
 for result in LLMExtractor(llm, 4).extract(documents):
     print(result)
@@ -435,7 +437,7 @@ class Tight:
 
 
 def test_extraction_with_a_real_server_ends(llm_server: str) -> None:
-    llm = OpenAILLM(base_url=llm_server, model="smollm2", max_retries=0, timeout=60)
+    llm = OpenAILLM(ModelEndpoint(llm_server, "smollm2", timeout=60), max_retries=0)
     extractor = LLMExtractor(Tight(llm), options=LLMOptions(max_tokens=100))
     begun = time.monotonic()
     try:

@@ -18,8 +18,8 @@ from sarag_rdf.extraction.spacy_extractor import SpacyExtractor, load_pipeline
 from sarag_rdf.extraction.typed_statements import RangeKind
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.kg.registry import make_extractor
-from sarag_rdf.plugins.learned import extractor, features
-from sarag_rdf.plugins.learned.extractor import (
+from sarag_rdf.plugins.learned import classifiers, features
+from sarag_rdf.plugins.learned.classifiers import (
     Classifier,
     LearnedExtractor,
     may_be_subjects,
@@ -218,7 +218,7 @@ def test_statements_like_the_examples_fit_the_schema_and_the_text(
     pipeline: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the scores: with a threshold of nearly 0 all rules hold."""
-    monkeypatch.setattr(extractor, "THRESHOLD", 0.001)
+    monkeypatch.setattr(classifiers, "THRESHOLD", 0.001)
     finder = LearnedExtractor(SCHEMA, HashEmbedder(), many(NAMES, PLACES))
     finder._spacy.pipeline = pipeline
     [statements] = finder.find([(pipeline(TEXT), "Ada Brook", "")])
@@ -246,7 +246,7 @@ def test_statements_like_the_examples_fit_the_schema_and_the_text(
 def test_documents_in_batches_have_the_statements_of_each(
     pipeline: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extractor, "THRESHOLD", 0.001)
+    monkeypatch.setattr(classifiers, "THRESHOLD", 0.001)
     finder = LearnedExtractor(SCHEMA, HashEmbedder(), many(NAMES, PLACES))
     finder._spacy.pipeline = pipeline
     docs = [(pipeline(TEXT), "Ada Brook", ""), (pipeline("Owen Reed was born in Hov."), "", "")]
@@ -256,7 +256,7 @@ def test_documents_in_batches_have_the_statements_of_each(
 def test_the_name_at_the_start_of_a_text_is_no_title_of_its_first_sentence(
     pipeline: Language, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extractor, "THRESHOLD", 0.001)
+    monkeypatch.setattr(classifiers, "THRESHOLD", 0.001)
     finder = LearnedExtractor(SCHEMA, HashEmbedder(), many(NAMES, PLACES))
     finder._spacy.pipeline = pipeline
     doc = pipeline("Owen Reed was born in Hov. He moved to Cardiff in 1950.")

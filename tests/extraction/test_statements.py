@@ -10,7 +10,7 @@ from sarag_rdf.base.types import Extraction, Mention, Relation
 from sarag_rdf.extraction.text_values import find_values
 from sarag_rdf.extraction.typed_statements import literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
-from sarag_rdf.plugins.llm.statements import TextBinder, literal_of
+from sarag_rdf.plugins.llm.statement_calls import TextBinder, literal_of
 from sarag_rdf.plugins.statement_models import with_statements
 
 EX = "https://example.org/"

@@ -12,6 +12,7 @@ import pytest
 from pyoxigraph import Literal, NamedNode
 
 import sarag_rdf
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import EndpointTimeoutError, TruncatedReplyError, UsageError
 from sarag_rdf.base.ports import Table
 from sarag_rdf.base.types import Document, Extraction, Mention, Relation, Source, Value
@@ -25,7 +26,7 @@ from sarag_rdf.plugins.llm.extractor import (
     entities_schema,
     relationships_schema,
 )
-from sarag_rdf.plugins.llm.statements import PROMPTS, StatementModel, max_statements
+from sarag_rdf.plugins.llm.statement_calls import PROMPTS, StatementModel, max_statements
 from sarag_rdf.plugins.statement_models import Example, ExampleStatement
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests import typed_graph
@@ -592,7 +593,7 @@ def test_statements_are_in_the_graph(tmp_path: Path) -> None:
 
 @pytest.mark.llm
 def test_with_a_real_server_every_statement_conforms(llm_server: str) -> None:
-    llm = OpenAILLM(base_url=llm_server, model="smollm2", max_retries=0, timeout=120)
+    llm = OpenAILLM(ModelEndpoint(llm_server, "smollm2", timeout=120), max_retries=0)
     text = "Gull Light stands on Ona."
     built = LLMExtractor(
         llm,

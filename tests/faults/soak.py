@@ -25,8 +25,8 @@ from sarag_rdf.base.errors import EmptyGraphError, NotAGraphError
 from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.vocab import RDF, SARAG, iri
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.plugins.fsck import Finding, fsck
 from tests.fault_server import playing
 from tests.faults.killing import Aim, Ended, run

@@ -25,7 +25,7 @@ _MAY_ASK = {
     "graph/metadata.py": "when a run began and ended, and the day of a decision or a link",
     "graph/store/oxigraph.py": "since when a graph is being written",
     "base/http_client.py": "how long it is until the moment that a Retry-After names",
-    "server/snapshots.py": "for how long an endpoint without a revision is taken to be the same",
+    "server/worker.py": "for how long an endpoint without a revision is taken to be the same",
     "server/guard.py": "when a request was recorded",
     "plugins/backup/backups.py": "when a backup was made",
     "plugins/agents/openai_door.py": "when a reply was made, as OpenAI's clients expect it",

@@ -13,7 +13,7 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.graph.vectors import vector_store
-from sarag_rdf.kg.results import retrieved_to_dict
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.models.caches import SqliteCache, fault_of
 from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.testing.fakes import HashEmbedder

@@ -21,8 +21,8 @@ import sarag_rdf
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.ports import Change, Table
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import ROOT
 from tests.faults.parallel import source

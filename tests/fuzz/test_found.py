@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.base.errors import QueryError, SaragError, UsageError, one_line
 from sarag_rdf.models.client import endpoint_client
 from sarag_rdf.plugins.http_writes.update_guard import inspect_update
@@ -17,7 +17,7 @@ from tests.reading import read_paths
 
 
 def _model(url: str) -> object:
-    return endpoint_client(url, "none", 1.0)
+    return endpoint_client(ModelEndpoint(url, timeout=1.0), "none")
 
 
 @pytest.mark.parametrize(

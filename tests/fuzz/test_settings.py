@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.base.endpoints import SparqlEndpoint
+from sarag_rdf.base.endpoints import ModelEndpoint, SparqlEndpoint
 from sarag_rdf.base.errors import SaragError, UsageError
 from sarag_rdf.base.iris import Minter, namespace, normalize_name, statement_iri, statement_of
 from sarag_rdf.building.link_records import Curies
@@ -188,7 +188,7 @@ def test_iris(text: str, other: str) -> None:
 
 
 def _client(url: str) -> object:
-    return endpoint_client(url, "none", 1.0)
+    return endpoint_client(ModelEndpoint(url, timeout=1.0), "none")
 
 
 def _is_text(text: str) -> bool:

@@ -21,10 +21,10 @@ from tests.kg.test_phrases import (
     ONTOLOGY,
     SOURCES,
     SentenceExtractor,
-    derived,
     statements,
     table,
 )
+from tests.sample_graph import derived
 
 PREFIXES = f"""
 @prefix ex: <{EX}> .

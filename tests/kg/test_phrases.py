@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from pyoxigraph import Literal, NamedNode, Quad
+from pyoxigraph import Literal, NamedNode
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UsageError
@@ -16,13 +16,13 @@ from sarag_rdf.base.iris import Minter
 from sarag_rdf.base.tabular import read_table, write_table
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation, Source
 from sarag_rdf.building.decision_records import NO_PROPERTY
-from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.kg import vectors
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.proposals import PHRASE_COLUMNS as COLUMNS
 from sarag_rdf.plugins.induction import induced_ontology
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
+from tests.sample_graph import derived
 
 MINTER = Minter()
 EX = "https://crafts.example/ontology#"
@@ -75,15 +75,6 @@ def kg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeGra
         graph.ontologies.add(tmp_path / "crafts.ttl")
         graph.index(SOURCES, extractor=SentenceExtractor())
         yield graph
-
-
-def derived(kg: KnowledgeGraph) -> set[Quad]:
-    """The traversed graph, which conforms and is what rebuilding it gives."""
-    assert list(kg.validate().violations) == []
-    with kg.session.read() as snapshot:
-        graph = set(snapshot.own.store.quads(MINTER.kg_graph))
-        assert graph == set(rebuild(snapshot.own).insert)
-    return graph
 
 
 def last_part(term: object) -> str:

@@ -14,8 +14,7 @@ from sarag_rdf.base.types import (
     Step,
     Subgraph,
 )
-from sarag_rdf.kg.evidence import RetrievedEvidence
-from sarag_rdf.kg.results import names_of, path_in_words, retrieved_to_dict
+from sarag_rdf.kg.evidence import RetrievedEvidence, names_of, path_in_words, retrieved_to_dict
 
 WARSAW = Document(
     "d:w", "s:w", "Warsaw", "Warsaw is a capital. It lies on the Vistula since 1816.", 10, 65

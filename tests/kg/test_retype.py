@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyoxigraph import Quad
 
 import sarag_rdf
 from sarag_rdf.base.errors import InputError, UnparsableReplyError, UsageError
@@ -17,11 +16,11 @@ from sarag_rdf.base.ports import Reply, Table
 from sarag_rdf.base.tabular import read_table
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Relation, Source, Usage
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.building.incremental import rebuild
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.proposals import ClassProposal
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
+from tests.sample_graph import derived
 
 MINTER = Minter()
 EX = "https://campus.example/ontology#"
@@ -68,15 +67,6 @@ def kg(tmp_path: Path) -> Iterator[KnowledgeGraph]:
         graph.ontologies.add(tmp_path / "campus.ttl")
         graph.index(SOURCES, extractor=StaffExtractor())
         yield graph
-
-
-def derived(kg: KnowledgeGraph) -> set[Quad]:
-    """The traversed graph, which conforms and is what rebuilding it gives."""
-    assert list(kg.validate().violations) == []
-    with kg.session.read() as snapshot:
-        graph = set(snapshot.own.store.quads(MINTER.kg_graph))
-        assert graph == set(rebuild(snapshot.own).insert)
-    return graph
 
 
 def classes(kg: KnowledgeGraph, name: str) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import (
     EndpointDownError,
     EndpointError,
@@ -97,7 +98,7 @@ FAULTS: list[tuple[str, Play, type[SaragError], str, int]] = [
 def test_each_fault_of_embeddings(act: Play, kind: type[SaragError], told: str, calls: int) -> None:
     with playing(act) as server:
         embedder = OpenAIEmbedder(
-            server.base_url, "m", timeout=0.4, max_retries=1, max_reply=2 << 20
+            ModelEndpoint(server.base_url, "m", timeout=0.4, max_reply=2), max_retries=1
         )
         with pytest.raises(kind) as caught:
             embedder.embed(["one", "two"])
@@ -109,7 +110,7 @@ def test_each_fault_of_embeddings(act: Play, kind: type[SaragError], told: str, 
 @pytest.mark.parametrize("act", [drip, drip_headers], ids=["body", "headers"])
 def test_a_chat_that_drips(act: Play) -> None:
     with playing(act) as server:
-        llm = OpenAILLM(base_url=server.base_url, model="m", timeout=0.4, max_retries=1)
+        llm = OpenAILLM(ModelEndpoint(server.base_url, "m", timeout=0.4), max_retries=1)
         with pytest.raises(EndpointTimeoutError):
             llm.complete("Say.", SCHEMA, name="word", max_tokens=8)
 
@@ -118,7 +119,7 @@ def test_a_chat_that_drips(act: Play) -> None:
 def test_a_chat_that_never_stops(body: bytes) -> None:
     more = {"Content_Encoding": "gzip"} if body is BOMB else {}
     with playing(raw(200, body, **more)) as server:
-        llm = OpenAILLM(base_url=server.base_url, model="m", max_reply=2 << 20)
+        llm = OpenAILLM(ModelEndpoint(server.base_url, "m", max_reply=2))
         with pytest.raises(EndpointError, match=r"more than 2 MiB.*--max-reply"):
             llm.complete("Say.", SCHEMA, name="word", max_tokens=8)
         assert len(server.requests) == 1
@@ -132,18 +133,20 @@ def test_nothing_is_sent_where_an_endpoint_redirects(
     with playing(data({})) as other:
         target = other.base_url.replace("127.0.0.1", "localhost") + "/chat/completions"
         with playing(raw(status, b"", Location=f"{target}?key=sk-secret")) as server:
-            llm = OpenAILLM(base_url=server.base_url, model="m")
+            llm = OpenAILLM(ModelEndpoint(server.base_url, "m"))
             with pytest.raises(EndpointError, match="redirects to http://localhost") as caught:
                 llm.complete("Say.", SCHEMA, name="word", max_tokens=8)
             with pytest.raises(EndpointError, match="redirects"):
-                OpenAIEmbedder(server.base_url, "m").embed(["one"])
+                OpenAIEmbedder(ModelEndpoint(server.base_url, "m")).embed(["one"])
         assert not other.requests
         assert "sk-secret" not in str(caught.value)
 
 
 def test_what_was_embedded_is_in_order_and_of_length_one() -> None:
     with playing(embeddings) as server:
-        found = OpenAIEmbedder(server.base_url, "m", batch_size=TWO).embed(["a b", "c", "a b"])
+        found = OpenAIEmbedder(ModelEndpoint(server.base_url, "m"), batch_size=TWO).embed(
+            ["a b", "c", "a b"]
+        )
         assert len(server.requests) == 2
     assert np.allclose(np.linalg.norm(found, axis=1), 1.0)
     assert np.array_equal(found[0], found[2])

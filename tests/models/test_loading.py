@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import EndpointDownError
 from sarag_rdf.models.client import OpenAIEmbedder, endpoint_model
 from sarag_rdf.models.openai_llm import OpenAILLM
@@ -38,7 +39,7 @@ def loading(body: bytes = LOADING, **headers: str) -> Play:
 
 
 def llm_of(server: FaultServer, seconds: float) -> OpenAILLM:
-    return OpenAILLM(base_url=server.base_url, model="m", max_retries=4, loading_wait=seconds)
+    return OpenAILLM(ModelEndpoint(server.base_url, "m", loading_wait=seconds), max_retries=4)
 
 
 def ask(llm: OpenAILLM) -> object:
@@ -87,8 +88,8 @@ def test_the_list_of_models_and_embeddings_wait_too() -> None:
     good = raw(200, json.dumps(listed).encode())
     acts = [loading()] * 3
     with playing(*acts, good, *acts, embeddings) as server:
-        assert endpoint_model(server.base_url, loading_wait=2) == "m"
-        embedder = OpenAIEmbedder(server.base_url, "m", loading_wait=2)
+        assert endpoint_model(ModelEndpoint(server.base_url, loading_wait=2)) == "m"
+        embedder = OpenAIEmbedder(ModelEndpoint(server.base_url, "m", loading_wait=2))
         assert embedder.embed(["a"]).shape[0] == 1
         assert len(server.requests) == 8
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import (
     ContextTooLongError,
     EndpointAuthError,
@@ -48,9 +49,12 @@ SCHEMA: dict[str, Any] = {
 GOOD = {"word": "tree", "kind": "noun"}
 
 
-def llm_of(base_url: str, **options: Any) -> OpenAILLM:
-    defaults: dict[str, Any] = {"model": "m", "api_key": KEY, "max_retries": 1, "timeout": 5.0}
-    return OpenAILLM(base_url=base_url, **{**defaults, **options})
+def llm_of(
+    base_url: str, *, api_key: str | None = KEY, max_retries: int = 1, **options: Any
+) -> OpenAILLM:
+    given: dict[str, Any] = {"model": "m", "timeout": 5.0} | options
+    endpoint = ModelEndpoint(base_url, **given)
+    return OpenAILLM(endpoint, api_key=api_key, max_retries=max_retries)
 
 
 def ask(server: FaultServer | str, **options: Any) -> Reply:
@@ -365,27 +369,27 @@ def models(*names: str) -> Play:
 
 def test_endpoint_model() -> None:
     with playing(models("only")) as server:
-        assert endpoint_model(server.base_url) == "only"
+        assert endpoint_model(ModelEndpoint(server.base_url)) == "only"
 
 
 def test_endpoint_with_several_models_or_none() -> None:
     with playing(models("b", "a")) as server, pytest.raises(UsageError, match="name one of a, b"):
-        endpoint_model(server.base_url)
+        endpoint_model(ModelEndpoint(server.base_url))
     with playing(models()) as server, pytest.raises(UsageError, match="serves no model"):
-        endpoint_model(server.base_url)
+        endpoint_model(ModelEndpoint(server.base_url))
 
 
 def test_endpoint_that_lists_no_models() -> None:
     act = raw(200, b"hello", Content_Type="text/plain")
     with playing(act) as server, pytest.raises(EndpointError, match="mostly ends in /v1"):
-        endpoint_model(server.base_url)
+        endpoint_model(ModelEndpoint(server.base_url))
     with playing(failure(401, "no")) as server, pytest.raises(EndpointAuthError):
-        endpoint_model(server.base_url)
+        endpoint_model(ModelEndpoint(server.base_url))
 
 
 def test_real_server(llm_server: str) -> None:
-    model = endpoint_model(llm_server)
-    llm = OpenAILLM(base_url=llm_server, model=model, max_retries=0)
+    model = endpoint_model(ModelEndpoint(llm_server))
+    llm = OpenAILLM(ModelEndpoint(llm_server, model), max_retries=0)
     reply = llm.complete("Give a noun.", SCHEMA, name="word", max_tokens=64)
     assert set(reply.data) == {"word", "kind"}
     assert reply.usage.calls >= 1
@@ -394,12 +398,12 @@ def test_real_server(llm_server: str) -> None:
 
 
 def test_real_server_context_too_long(llm_server: str) -> None:
-    llm = OpenAILLM(base_url=llm_server, model="smollm2", max_retries=0)
+    llm = OpenAILLM(ModelEndpoint(llm_server, "smollm2"), max_retries=0)
     with pytest.raises(ContextTooLongError, match="use smaller chunks"):
         llm.complete("word " * 10_000, SCHEMA, name="word", max_tokens=8)
 
 
 def test_real_server_cut_reply(llm_server: str) -> None:
-    llm = OpenAILLM(base_url=llm_server, model="smollm2", max_retries=0)
+    llm = OpenAILLM(ModelEndpoint(llm_server, "smollm2"), max_retries=0)
     with pytest.raises(TruncatedReplyError, match="within 4 tokens"):
         llm.complete("Give a noun.", SCHEMA, name="word", max_tokens=2)

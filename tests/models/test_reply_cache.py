@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import EndpointDownError
 from sarag_rdf.base.ports import LLM, Reply
 from sarag_rdf.base.types import Usage
@@ -123,9 +124,9 @@ def test_endpoint_temperature_and_seed_are_in_the_key(tmp_path: Path) -> None:
         ]
         for _ in range(2):
             for options in variants:
-                ask(CachedLLM(OpenAILLM(model="m", api_key=KEY, **options), path))
+                ask(CachedLLM(OpenAILLM(ModelEndpoint(model="m", **options), api_key=KEY), path))
         assert len(one.requests) + len(two.requests) == len(variants)
-        ask(CachedLLM(OpenAILLM(model="m", api_key="another", base_url=one.base_url), path))
+        ask(CachedLLM(OpenAILLM(ModelEndpoint(one.base_url, "m"), api_key="another"), path))
         assert len(one.requests) == 3
     assert all(KEY.encode() not in file.read_bytes() for file in tmp_path.iterdir())
 
@@ -214,7 +215,7 @@ def test_threads(tmp_path: Path) -> None:
 
 
 def test_real_server_is_asked_once(llm_server: str, tmp_path: Path) -> None:
-    inner = Counting(OpenAILLM(base_url=llm_server, model="smollm2", max_retries=0))
+    inner = Counting(OpenAILLM(ModelEndpoint(llm_server, "smollm2"), max_retries=0))
     llm = CachedLLM(inner, tmp_path / "c")
     schema = {**SCHEMA, "properties": {"n": {"type": "integer", "enum": [1, 2, 3]}}}
     first = llm.complete("A number.", schema, name="n", max_tokens=32)

@@ -8,6 +8,7 @@ from itertools import pairwise
 
 import pytest
 
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.errors import EndpointDownError, EndpointTimeoutError
 from sarag_rdf.base.ports import StreamingLLM
 from sarag_rdf.base.prompts import object_of, string
@@ -20,7 +21,7 @@ REPLY = json.dumps({"final_answer": "The Danube flows through Vienna."})
 
 
 def ask(server: FaultServer) -> tuple[list[str], str, OpenAILLM]:
-    llm = OpenAILLM(base_url=server.base_url, model="m", max_retries=0)
+    llm = OpenAILLM(ModelEndpoint(server.base_url, "m"), max_retries=0)
     seen: list[str] = []
     reply = llm.stream("Which?", SCHEMA, name="answer", max_tokens=50, seen=seen.append)
     assert reply.usage.tokens_in == 10
@@ -66,7 +67,7 @@ def test_a_reply_that_is_cut_or_ends_with_an_error_is_an_error() -> None:
 
 def test_a_reply_in_the_cache_is_not_streamed() -> None:
     with playing(streamed(REPLY)) as server:
-        llm = CachedLLM(OpenAILLM(base_url=server.base_url, model="m"), ":memory:")
+        llm = CachedLLM(OpenAILLM(ModelEndpoint(server.base_url, "m")), ":memory:")
         seen: list[str] = []
         for _ in range(2):
             llm.stream("Which?", SCHEMA, name="answer", max_tokens=50, seen=seen.append)
@@ -82,6 +83,6 @@ def test_a_stream_that_stops_is_timed_out() -> None:
         playing(hang) as server,
         pytest.raises(EndpointTimeoutError, match="did not answer in time"),
     ):
-        OpenAILLM(base_url=server.base_url, model="m", max_retries=0, timeout=0.3).stream(
+        OpenAILLM(ModelEndpoint(server.base_url, "m", timeout=0.3), max_retries=0).stream(
             "Which?", SCHEMA, name="answer", max_tokens=50, seen=lambda _: None
         )

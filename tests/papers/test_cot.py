@@ -8,7 +8,7 @@ import pytest
 
 from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.plugins.papers.cot import Cot
+from sarag_rdf.plugins.papers.decompose import Cot
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ADA,

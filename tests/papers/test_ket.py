@@ -8,7 +8,7 @@ import pytest
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.plugins.papers.ket import in_shares
+from sarag_rdf.plugins.papers.budgeted import in_shares
 from tests.retrieval.graphs import AxesEmbedder, indexed, view_of
 
 QUESTION = "Who sleeps?"

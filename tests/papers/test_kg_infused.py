@@ -15,10 +15,10 @@ from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.ports import Reasoner
 from sarag_rdf.base.types import Answer, Source
+from sarag_rdf.kg.evidence import answer_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.results import answer_to_dict
 from sarag_rdf.plugins.papers.kg_infused import NO_NOTE
-from sarag_rdf.plugins.papers.self_ask import SelfAsk
+from sarag_rdf.plugins.papers.with_facts import SelfAsk
 from sarag_rdf.retrieval.retriever import question_of
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.answering.sample import answer_of, told

@@ -16,8 +16,7 @@ import pytest
 from sarag_rdf.answering.conversation import INSUFFICIENT
 from sarag_rdf.base.options import Spec
 from sarag_rdf.base.types import Answer
-from sarag_rdf.plugins.papers.cot import Cot
-from sarag_rdf.plugins.papers.decompose import Decompose
+from sarag_rdf.plugins.papers.decompose import Cot, Decompose
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ADA,

@@ -8,7 +8,7 @@ import pytest
 
 from sarag_rdf.answering.conversation import INSUFFICIENT
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.plugins.papers.self_ask import SelfAsk
+from sarag_rdf.plugins.papers.with_facts import SelfAsk
 from sarag_rdf.testing.fakes import QueuedLLM
 from tests.answering.sample import (
     ADA,

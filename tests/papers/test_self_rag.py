@@ -11,7 +11,7 @@ from sarag_rdf.answering.conversation import INSUFFICIENT, NO_EVIDENCE
 from sarag_rdf.base.errors import UnparsableReplyError, UsageError
 from sarag_rdf.base.prompts import BREAK
 from sarag_rdf.base.types import Answer, Context
-from sarag_rdf.plugins.papers.self_rag import Reflection, SelfRag
+from sarag_rdf.plugins.papers.with_facts import Reflection, SelfRag
 from sarag_rdf.testing.fakes import HashEmbedder, QueuedLLM
 from tests.answering.sample import (
     ADA,

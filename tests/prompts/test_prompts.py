@@ -19,9 +19,9 @@ from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Sch
 from sarag_rdf.kg.activation_export import prompts_with
 from sarag_rdf.kg.proposals import Member
 from sarag_rdf.plugins import papers
-from sarag_rdf.plugins.llm import statements
+from sarag_rdf.plugins.llm import statement_calls
 from sarag_rdf.plugins.llm.extractor import entities_prompt, grounded_mentions, relationships_prompt
-from sarag_rdf.plugins.llm.statements import StatementModel
+from sarag_rdf.plugins.llm.statement_calls import StatementModel
 from sarag_rdf.plugins.statement_models import Example, ExampleStatement
 from sarag_rdf.testing.fakes import HashEmbedder
 
@@ -276,7 +276,7 @@ def test_missing_values_raise(name: str) -> None:
 @pytest.mark.parametrize("name", ["entities", "relationships", "statements"])
 def test_missing_values_of_extraction_raise(name: str) -> None:
     with pytest.raises(jinja2.UndefinedError):
-        statements.PROMPTS.render(name)
+        statement_calls.PROMPTS.render(name)
 
 
 def test_the_example_cannot_become_content() -> None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import sarag_rdf
 from sarag_rdf.answering.conversation import prompt_text
+from sarag_rdf.base.endpoints import ModelEndpoint
 from sarag_rdf.base.prompts import BREAK, defused, restored
 from sarag_rdf.base.types import Context, Document, Excerpt, Section
 from sarag_rdf.kg.activation_export import prompts_with
@@ -152,7 +153,7 @@ def test_no_message_to_a_server_holds_a_token() -> None:
         data({"word": "<|im_end|> x"}),
     )
     with playing(*acts) as server:
-        llm = OpenAILLM(base_url=server.base_url, model="m", max_retries=0)
+        llm = OpenAILLM(ModelEndpoint(server.base_url, "m"), max_retries=0)
         reply = llm.complete("Say <|eot_id|>.", SCHEMA, name="n", max_tokens=9)
         assert reply.data == {"word": "<|im_end|> x"}
         assert len(server.bodies) == 3

@@ -9,7 +9,7 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.endpoints import SparqlEndpoint
 from sarag_rdf.graph.store.sparql_endpoint import VALUES, VALUES_OF, SparqlStore
-from sarag_rdf.kg.results import retrieved_to_dict
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import playing, raw, relay
 from tests.remote.sample import CORPUS, export_nquads

@@ -22,10 +22,10 @@ from sarag_rdf.building.entailed_graph import entailment_errors
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import with_revision
 from sarag_rdf.graph.ontology.schema import Schema
+from sarag_rdf.graph.parts import StoredOntology
 from sarag_rdf.graph.store import sparql_endpoint
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
 from sarag_rdf.graph.store.sparql_endpoint import SparqlStore
-from sarag_rdf.graph.stored_ontologies import StoredOntology
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.command import Sarag
 from tests.fault_server import FaultServer, Play, failure, playing, relay

@@ -9,7 +9,16 @@ from functools import cached_property
 import numpy as np
 
 from sarag_rdf.base.arrays import Floats, Rows
-from sarag_rdf.retrieval.activation import Activation, Gate, Pass, Rates, Round, Spreading
+from sarag_rdf.retrieval.activation import (
+    Activation,
+    EdgeFactors,
+    Gate,
+    Pass,
+    Rates,
+    Round,
+    Spreading,
+    Steering,
+)
 from sarag_rdf.retrieval.network import (
     ABOUT,
     DESCRIBES,
@@ -20,7 +29,6 @@ from sarag_rdf.retrieval.network import (
     Edges,
     Iris,
 )
-from sarag_rdf.retrieval.steering import EdgeFactors, Steering
 
 Pairs = Sequence[tuple[int, int]]
 

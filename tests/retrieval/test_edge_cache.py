@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sarag_rdf.base.arrays import Finder, IriList, Rows, find_all
-from sarag_rdf.retrieval import edge_cache
-from sarag_rdf.retrieval.edge_cache import Columns, EdgeCache
+from sarag_rdf.retrieval import network
+from sarag_rdf.retrieval.network import Columns, EdgeCache
 
 NODES = 6
 EDGES = st.lists(
@@ -57,7 +57,7 @@ def test_many_edges(monkeypatch: pytest.MonkeyPatch) -> None:
         assert asked(cache, {node}) == edges[1000 * node : 1000 * (node + 1)]
     assert asked(cache, set(range(NODES))) == edges
     assert store.read == [*range(NODES)]
-    monkeypatch.setattr(edge_cache, "MOST", 2500)
+    monkeypatch.setattr(network, "MOST", 2500)
     cache = EdgeCache(NODES, 0, store.at)
     for nodes in ({0, 1}, {0, 1, 2}, {0}, {0}):
         store.read.clear()

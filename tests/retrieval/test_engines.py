@@ -10,8 +10,8 @@ from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Query
 from sarag_rdf.graph.vectors.graph_vectors import GraphVectors
 from sarag_rdf.graph.vectors.vector_store import VectorStore
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.retrieval import sarag
 from sarag_rdf.retrieval.network import StoreNetwork
 from sarag_rdf.retrieval.view import Engine, GraphView

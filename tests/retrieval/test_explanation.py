@@ -21,8 +21,8 @@ from sarag_rdf.base.types import Document, Extraction, Mention, Method, Query, S
 from sarag_rdf.base.vocab import SARAG
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.kg.vectors import make_embedder
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.plugins.evaluation.datasets import read_corpus, read_questions

@@ -9,9 +9,8 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.types import Extraction, Mention, Query, Retrieved
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.retrieval.name_index import trigrams
-from sarag_rdf.retrieval.near_names import QuestionNames, names_in
-from sarag_rdf.retrieval.view import GraphView
+from sarag_rdf.retrieval.seeds import QuestionNames, names_in
+from sarag_rdf.retrieval.view import GraphView, trigrams
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.retrieval.graphs import MINTER, indexed, view_of
 

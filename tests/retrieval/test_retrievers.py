@@ -27,8 +27,8 @@ from sarag_rdf.base.ports import Matrix
 from sarag_rdf.base.types import Extraction, Mention, Query, Relation, Retrieved
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.kg.registry import make_retriever
-from sarag_rdf.kg.results import retrieved_to_dict
 from sarag_rdf.retrieval.context import Whole
 from sarag_rdf.retrieval.view import GraphView
 from tests.retrieval.graphs import MINTER, QUESTIONS, indexed, larger_graph, view_of

@@ -6,9 +6,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.retrieval.activation import Rates
+from sarag_rdf.retrieval.activation import EdgeFactors, Rates
 from sarag_rdf.retrieval.network import ArrayNetwork
-from sarag_rdf.retrieval.steering import EdgeFactors
 from tests.retrieval.networks import ends_of, every, one_round, rows
 from tests.retrieval.test_spreading import linked
 

@@ -15,13 +15,12 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.errors import UsageError
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.server.guard import RateLimiter
 from sarag_rdf.server.jobs import RequestError
 from sarag_rdf.server.serve_settings import access_rules, new_token
 from tests.command import Sarag
 from tests.fault_server import FaultServer, playing
-from tests.sample_graph import embeddings, make_graph
+from tests.sample_graph import embeddings, make_graph, remote_embedder
 from tests.server.running import JSON, Got, Running, serving
 
 TOKENS = {name: new_token() for name in ("reader", "limited", "allowed", "writer", "slow")}
@@ -56,8 +55,8 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("access")
-    folder = make_graph(root / "kg", embedder=OpenAIEmbedder(model.base_url, "hash"))
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    folder = make_graph(root / "kg", embedder=remote_embedder(model.base_url))
+    embedder = remote_embedder(model.base_url)
     with sarag_rdf.open(folder, embedder=embedder, endpoint=None) as graph:
         for name, data in GRAPHS.items():
             file = root / f"{name}.ttl"

@@ -17,13 +17,12 @@ import pytest
 import sarag_rdf
 from sarag_rdf.base.errors import QueryError, UsageError
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.server.endpoint_store import _limited, _without_dataset
 from sarag_rdf.server.serve_settings import ServeSettings, new_token
 from tests.command import Sarag
 from tests.fault_server import FaultServer, playing
 from tests.remote.sample import export_nquads
-from tests.sample_graph import CapitalExtractor, embeddings, make_graph
+from tests.sample_graph import CapitalExtractor, embeddings, make_graph, remote_embedder
 from tests.server.running import JSON, Got, Running, serving
 from tests.servers import Server, oxigraph_server
 
@@ -86,7 +85,7 @@ def pair(
     model: FaultServer, env: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Pair]:
     root = tmp_path_factory.mktemp("pair")
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    embedder = remote_embedder(model.base_url)
     kg = make_graph(root / "kg", embedder=embedder)
     with sarag_rdf.open(kg, embedder=embedder, endpoint=None) as graph:
         for name, data in (("boats", BOATS), ("secret", BOATS.replace("Heron", SECRET))):
@@ -277,7 +276,7 @@ def test_indexing_is_seen_and_an_endpoint_that_has_gone_is_an_error(
     env: dict[str, str], model: FaultServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SARAG_CACHE_DIR", env["SARAG_CACHE_DIR"])
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    embedder = remote_embedder(model.base_url)
     text = f"{SARAG}SELECT ?text {{ ?d a sarag:Document ; sarag:text ?text }}"
 
     def index(name: str) -> str:

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
 import sarag_rdf
-from sarag_rdf.models.client import OpenAIEmbedder
-from tests.fault_server import FaultServer, data, playing, streamed
-from tests.sample_graph import embeddings, make_graph
+from tests.fault_server import data, playing, streamed
+from tests.sample_graph import also_embeds, make_graph, remote_embedder
 from tests.server.chromium import DARK, Page, open_browser
 from tests.server.running import Running, serving
 
@@ -35,13 +35,10 @@ SIZES = "Object.fromEntries(window.explorer.graph.mapNodes((n, a) => [n, a.size]
 AXE = Path(__file__).parents[2] / "tools/explorer/node_modules/axe-core/axe.min.js"
 
 
-def endpoint(handler: BaseHTTPRequestHandler) -> None:
+@also_embeds
+def endpoint(handler: BaseHTTPRequestHandler, asked: Any) -> None:
     """Embeds, and writes an answer word by word, as far as the question says."""
-    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
-    if "input" in owner.bodies[-1]:
-        embeddings(handler)
-        return
-    prompt = owner.bodies[-1]["messages"][-1]["content"]
+    prompt = asked["messages"][-1]["content"]
     if prompt.startswith("You split questions"):
         data({"questions": ["Who founded Orbis?"]})(handler)
     elif "What breaks" in prompt:
@@ -56,7 +53,7 @@ def endpoint(handler: BaseHTTPRequestHandler) -> None:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("explorer") / "kg"
     with playing(endpoint) as model:
-        embedder = OpenAIEmbedder(model.base_url, "hash")
+        embedder = remote_embedder(model.base_url)
         make_graph(folder, embedder=embedder)
         (folder.parent / "boats.ttl").write_text(BOATS)
         with sarag_rdf.open(folder, embedder=embedder, endpoint=None) as kg:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sarag_rdf.server.jobs import RequestError
-from sarag_rdf.server.pool import FairQueue
+from sarag_rdf.server.worker_pool import FairQueue
 
 
 def run(case: Coroutine[Any, Any, None]) -> None:

@@ -18,9 +18,8 @@ from urllib.parse import quote, urlencode
 import pytest
 
 import sarag_rdf
-from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, data, hang, playing
-from tests.sample_graph import BASE, CapitalExtractor, embeddings, make_graph
+from tests.sample_graph import BASE, CapitalExtractor, embeddings, make_graph, remote_embedder
 from tests.server.crowd import Call, Client, Served, crowd, memory, percentile
 from tests.server.running import JSON, TOKEN, Running, serving
 from tests.server.test_query import HEAVY
@@ -52,7 +51,7 @@ def endpoint() -> Iterator[FaultServer]:
 
 @pytest.fixture(scope="module")
 def kg(endpoint: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    embedder = OpenAIEmbedder(endpoint.base_url, "hash")
+    embedder = remote_embedder(endpoint.base_url)
     return make_graph(tmp_path_factory.mktemp("load") / "kg", embedder=embedder)
 
 
@@ -171,7 +170,7 @@ def test_a_crowd_beside_a_writer_loses_nothing(
         ended, written = threading.Event(), [0]
 
         def write() -> None:
-            embedder = OpenAIEmbedder(endpoint.base_url, "hash")
+            embedder = remote_embedder(endpoint.base_url)
             with sarag_rdf.open(kg, embedder=embedder, endpoint=None) as graph:
                 while not ended.is_set():
                     written[0] += 1

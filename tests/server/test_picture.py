@@ -24,8 +24,7 @@ from sarag_rdf.server.picture.drawing import (
     activation_svg,
     write_activation_png,
 )
-from sarag_rdf.server.picture.flow import STATES, Flow, Place, _apart, flow_of
-from sarag_rdf.server.picture.lettering import text_width, wrap
+from sarag_rdf.server.picture.flow import STATES, Flow, Place, _apart, flow_of, text_width, wrap
 from sarag_rdf.server.picture.trace import trace_of
 from tests.server.chromium import DARK, Page, open_browser
 from tests.server.picture_sample import (

@@ -24,9 +24,9 @@ from sarag_rdf.base.errors import (
 )
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.server.jobs import CODES, KINDS, AccessibleGraphs, JobReply, RequestError
-from sarag_rdf.server.pool import WorkerPool
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import Worker
+from sarag_rdf.server.worker_pool import WorkerPool
 
 ROOT = Path(__file__).parents[2]
 LOADED = ("sarag_rdf.kg.graph", "sarag_rdf.plugins.http_writes.updates")

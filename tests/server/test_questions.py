@@ -18,7 +18,6 @@ from openapi_spec_validator import validate
 
 from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.types import Source
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.plugins import explorer
 from sarag_rdf.plugins.agents.openai_door import door as openai
 from sarag_rdf.plugins.http_writes import graph_store
@@ -30,7 +29,7 @@ from sarag_rdf.server.requests import Ask, Search
 from sarag_rdf.server.serve_settings import ServeSettings
 from tests.command import run_sarag
 from tests.fault_server import FaultServer, data, playing
-from tests.sample_graph import embeddings, make_graph
+from tests.sample_graph import also_embeds, make_graph, remote_embedder
 from tests.server.running import Got, Running, serving
 from tests.strategies import RETRIEVERS
 
@@ -39,12 +38,9 @@ OPEN = (openai, graph_store.door, explorer.door)
 DOORS = [open_(ServeSettings(Path()), None) for open_ in OPEN]  # type: ignore[arg-type]
 
 
-def endpoint(handler: BaseHTTPRequestHandler) -> None:
+@also_embeds
+def endpoint(handler: BaseHTTPRequestHandler, asked: Any) -> None:
     """Embeds, and answers from the first document."""
-    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
-    if "input" in owner.bodies[-1]:
-        embeddings(handler)
-        return
     said = {"reasoning": "D1.", "sufficient": True, "final_answer": "Ada", "citations": ["D1"]}
     data(said)(handler)
 
@@ -58,7 +54,7 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def kg(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("questions") / "kg"
-    return make_graph(folder, embedder=OpenAIEmbedder(model.base_url, "hash"))
+    return make_graph(folder, embedder=remote_embedder(model.base_url))
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +199,7 @@ def test_questions_at_the_same_time(server: Running) -> None:
 def test_search_sees_what_was_indexed_beside_and_loads_models_once(
     tmp_path: Path, model: FaultServer, settings: dict[str, str]
 ) -> None:
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    embedder = remote_embedder(model.base_url)
     kg = make_graph(tmp_path / "kg", embedder=embedder)
     with serving(kg, env=settings) as server:
         path = "/search?q=Ceres&retriever=bm25"

@@ -15,14 +15,13 @@ import pytest
 import sarag_rdf
 from sarag_rdf.building import index_run
 from sarag_rdf.building.plan import Request, plan
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.plugins.fsck import fsck
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import WRITER_SECONDS, Worker
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.fault_server import FaultServer, playing
 from tests.faults.places import read_only
-from tests.sample_graph import CapitalExtractor, embeddings, files_of, make_graph
+from tests.sample_graph import CapitalExtractor, embeddings, files_of, make_graph, remote_embedder
 from tests.server.running import Running, serving
 
 DOCUMENT = """PREFIX sarag: <https://w3id.org/sarag/ontology#>
@@ -45,7 +44,7 @@ def env(endpoint: FaultServer) -> dict[str, str]:
 
 @pytest.fixture
 def kg(tmp_path: Path, endpoint: FaultServer) -> Path:
-    return make_graph(tmp_path / "kg", embedder=OpenAIEmbedder(endpoint.base_url, "hash"))
+    return make_graph(tmp_path / "kg", embedder=remote_embedder(endpoint.base_url))
 
 
 def health(server: Running) -> Any:
@@ -69,7 +68,7 @@ def test_servers_of_a_folder_serve_each_revision_of_its_writer(
     """One is mounted read-only, as on another machine; a third one takes updates."""
     mounted = tmp_path / "replica" / "kg"
     mounted.mkdir(parents=True)
-    embedder = OpenAIEmbedder(endpoint.base_url, "hash")
+    embedder = remote_embedder(endpoint.base_url)
     with ExitStack() as stack:
         stack.enter_context(read_only(kg, mounted))
         replicas = [
@@ -106,7 +105,7 @@ def test_searches_wait_for_the_vectors_of_a_writer_and_queries_do_not(
     kg: Path, env: dict[str, str], endpoint: FaultServer
 ) -> None:
     """A writer that has committed, and not made the vectors yet, is one that holds the lock."""
-    embedder = OpenAIEmbedder(endpoint.base_url, "hash")
+    embedder = remote_embedder(endpoint.base_url)
     with serving(kg, env=env) as server:
         _, _, before, _ = state(server)
         with sarag_rdf.open(kg, embedder=embedder, endpoint=None) as graph:

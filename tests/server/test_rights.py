@@ -16,6 +16,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pyoxigraph as ox
@@ -23,10 +24,17 @@ import pytest
 
 import sarag_rdf
 from sarag_rdf.base.types import Source
-from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.server.serve_settings import new_token
 from tests.fault_server import FaultServer, data, playing
-from tests.sample_graph import BASE, SOURCES, CapitalExtractor, embeddings, insert, make_graph
+from tests.sample_graph import (
+    BASE,
+    SOURCES,
+    CapitalExtractor,
+    also_embeds,
+    insert,
+    make_graph,
+    remote_embedder,
+)
 from tests.server.running import JSON, Got, Running, serving
 from tests.strategies import REASONERS, RETRIEVERS
 
@@ -89,13 +97,10 @@ PAIRS = {
 }
 
 
-def endpoint(handler: BaseHTTPRequestHandler) -> None:
+@also_embeds
+def endpoint(handler: BaseHTTPRequestHandler, asked: Any) -> None:
     """Embeds; an answer is a digest of what the model was given."""
-    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
-    if "input" in owner.bodies[-1]:
-        embeddings(handler)
-        return
-    digest = hashlib.sha256(json.dumps(owner.bodies[-1]["messages"]).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(asked["messages"]).encode()).hexdigest()
     answer = {"reasoning": digest, "sufficient": True, "final_answer": digest[:8]}
     data({**answer, "citations": ["D1"]})(handler)
 
@@ -114,7 +119,7 @@ def stored(folder: Path, graph: str, text: str) -> None:
 
 def twins(root: Path, pair: Pair, model: FaultServer) -> tuple[Path, Path, str]:
     """The store with what is hidden, the one without it, and the graph of the hidden source."""
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    embedder = remote_embedder(model.base_url)
     plain, full = make_graph(root / "plain" / "kg", embedder=embedder), root / "full" / "kg"
 
     def change(folder: Path, names: tuple[str, ...]) -> None:

@@ -14,9 +14,8 @@ from urllib.parse import urlencode
 import openai
 import pytest
 
-from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, playing, streamed
-from tests.sample_graph import embeddings, make_graph
+from tests.sample_graph import also_embeds, make_graph, remote_embedder
 from tests.server.running import TOKEN, Running, serving
 
 QUESTION = "Which river flows through the seat of Orbis"
@@ -25,13 +24,10 @@ SAID = {"reasoning": "D1 says so.", "sufficient": True, "final_answer": "The blu
         "citations": ["D1"]}  # fmt: skip
 
 
-def endpoint(handler: BaseHTTPRequestHandler) -> None:
+@also_embeds
+def endpoint(handler: BaseHTTPRequestHandler, asked: Any) -> None:
     """Embeds; answers in words, as the question says."""
-    owner: FaultServer = handler.server.owner  # type: ignore[attr-defined]
-    if "input" in owner.bodies[-1]:
-        embeddings(handler)
-        return
-    prompt = owner.bodies[-1]["messages"][-1]["content"]
+    prompt = asked["messages"][-1]["content"]
     said = dict(SAID)
     options: dict[str, Any] = {}
     if "What breaks off" in prompt:
@@ -45,7 +41,7 @@ def endpoint(handler: BaseHTTPRequestHandler) -> None:
         said |= {"sufficient": False, "final_answer": "The sky", "citations": []}
     elif "What abstains" in prompt:
         said |= {"final_answer": "not mentioned"}
-    elif "What it corrects" in prompt and len(owner.bodies[-1]["messages"]) == 1:
+    elif "What it corrects" in prompt and len(asked["messages"]) == 1:
         said |= {"citations": ["D99"], "final_answer": "The red river here"}
     streamed(json.dumps(said), **options)(handler)
 
@@ -59,7 +55,7 @@ def model() -> Iterator[FaultServer]:
 @pytest.fixture(scope="module")
 def server(model: FaultServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     folder = tmp_path_factory.mktemp("streams") / "kg"
-    make_graph(folder, embedder=OpenAIEmbedder(model.base_url, "hash"))
+    make_graph(folder, embedder=remote_embedder(model.base_url))
     with serving(folder, "--question-workers", "1", env=model.settings) as running:
         yield running
 

@@ -9,9 +9,9 @@ from urllib.parse import quote, urlencode
 import pytest
 
 from sarag_rdf.graph.store.oxigraph import OxigraphStore
-from sarag_rdf.models.client import OpenAIEmbedder
 from tests.fault_server import FaultServer, playing
 from tests.remote.sample import export_nquads
+from tests.sample_graph import remote_embedder
 from tests.server.running import Running, serving
 from tests.server.test_questions import endpoint
 from tests.server.test_resource import page, some, text_of
@@ -35,7 +35,7 @@ def server(
     request: pytest.FixtureRequest, model: FaultServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Running]:
     """A server of the graph in its folder, and of the same graph behind an endpoint."""
-    embedder = OpenAIEmbedder(model.base_url, "hash")
+    embedder = remote_embedder(model.base_url)
     root = tmp_path_factory.mktemp("timed")
     folder, options = timed_graph(root / "kg", embedder), ["--workers", "1"]
     if request.param != "folder":

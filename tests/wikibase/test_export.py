@@ -23,8 +23,8 @@ from sarag_rdf.extraction.spacy_extractor import load_pipeline
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.wikibase.dump import read_entities
 from sarag_rdf.plugins.wikibase.numbers import WikibaseIds
-from sarag_rdf.plugins.wikibase.own_properties import canonical_phrase
 from sarag_rdf.plugins.wikibase.rdf import dump_triples
+from sarag_rdf.plugins.wikibase.typed_properties import canonical_phrase
 from sarag_rdf.testing.fakes import HashEmbedder
 from tests.kg.consumers import CONSUMERS
 from tests.sample_graph import (

@@ -14,13 +14,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Final, ParamSpec, TypeVar, cast
 from xml.parsers import expat
 
 import pyoxigraph as ox
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.files import MAX_EXPANSION, TOO_SHORT_OR_DAMAGED, ScratchFolder
 from sarag_rdf.base.files import unpacked as decompressed
@@ -445,8 +445,7 @@ def triple_blocks(
     format_: ox.RdfFormat = ox.RdfFormat.N_TRIPLES,
 ) -> Iterator[StatementBlock]:
     """Triples or quads in blocks of `size`, each with the `position` in the file after it."""
-    remaining = iter(triples)
-    while batch := list(islice(remaining, size)):
+    for batch in batches(triples, size):
         data = ox.serialize(batch, format=format_) or b""
         used = frozenset(statement.predicate.value for statement in batch)
         yield StatementBlock(data, len(batch), position(), used)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
     from sarag_rdf.server.openapi import Door
-    from sarag_rdf.server.pool import Workers
+    from sarag_rdf.server.worker_pool import Workers
 
 _MISSING: Final = "the MCP SDK is not installed: pip install 'sarag-rdf[mcp]'"
 
@@ -47,7 +47,7 @@ def command(**options: Any) -> int:
     input and output; --host, --port, --tokens and --anonymous are for --http. Needs the extra mcp.
     """
     from sarag_rdf.server.http_server import serve
-    from sarag_rdf.server.pool import Workers
+    from sarag_rdf.server.worker_pool import Workers
 
     make_server, _ = _mcp_server()
     if not options["http"] and (options["tokens"] or options["anonymous"]):

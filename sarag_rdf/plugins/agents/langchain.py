@@ -28,8 +28,8 @@ except ModuleNotFoundError as error:
     ) from error
 
 from sarag_rdf.base.options import Options
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.results import retrieved_to_dict
 
 
 class SaragRetriever(BaseRetriever):

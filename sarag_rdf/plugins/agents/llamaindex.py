@@ -29,8 +29,8 @@ except ModuleNotFoundError as error:
     ) from error
 
 from sarag_rdf.base.options import Options
+from sarag_rdf.kg.evidence import retrieved_to_dict
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.results import retrieved_to_dict
 
 _FOR_MODELS = ("title",)
 """Metadata that language and embedding models read; the rest is for programs."""

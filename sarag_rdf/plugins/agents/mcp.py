@@ -32,11 +32,11 @@ from sarag_rdf.plugins.agents.mcp_tools import (
 )
 from sarag_rdf.server.asking import job_of
 from sarag_rdf.server.jobs import JobReply
-from sarag_rdf.server.pool import WorkerPool, Workers
 from sarag_rdf.server.query_evaluation import QueryJob
 from sarag_rdf.server.requests import Ask, Search, record_of
 from sarag_rdf.server.serve_settings import SCOPES, Access, ServeSettings
 from sarag_rdf.server.worker import Job
+from sarag_rdf.server.worker_pool import WorkerPool, Workers
 
 _LOCAL: Final = Access(frozenset(SCOPES), "local")
 MAX_PASSAGES = 50

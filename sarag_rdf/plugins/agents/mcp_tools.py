@@ -17,8 +17,8 @@ from sarag_rdf.base.iris import DEFAULT_BASE
 from sarag_rdf.base.types import Citation, Seed, TermCount
 from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.store.query_outline import UnusedTerm
+from sarag_rdf.kg.entity_lookup import EntityDescription, Neighbourhood
 from sarag_rdf.kg.graph import KnowledgeGraph
-from sarag_rdf.kg.lookup import EntityDescription, Neighbourhood
 from sarag_rdf.kg.queries import QueryExplanation
 from sarag_rdf.plugins.explorer import GraphPart
 from sarag_rdf.server.jobs import JSON, JobReply, RequestError

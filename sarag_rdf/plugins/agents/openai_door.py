@@ -34,7 +34,6 @@ from sarag_rdf.server.openapi import (
     operations,
     route,
 )
-from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.requests import (
     Ask,
     Declared,
@@ -45,6 +44,7 @@ from sarag_rdf.server.requests import (
     settings_of,
 )
 from sarag_rdf.server.serve_settings import ServeSettings
+from sarag_rdf.server.worker_pool import Workers
 
 PREFIX: Final = "/v1"
 NO_ANSWER: Final = "The documents of this graph do not state the answer."

@@ -20,6 +20,7 @@ from sarag_rdf.cli import flags
 from sarag_rdf.cli.flags import Decorator, together
 from sarag_rdf.cli.output import (
     add_verbosity_options,
+    check_writable,
     emit,
     json_text,
     note,
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
     from sarag_rdf.plugins.evaluation.datasets import Corpus, Question, QuestionFile
 
 _MODULES: Final = {
-    "retrieval": "retrieval:command",
-    "evidence": "retrieval:evidence",
+    "retrieval": "rankings:command",
+    "evidence": "rankings:evidence",
     "tune": "tuning:command",
     "qa": "qa:command",
-    "confidence": "confidence:command",
+    "confidence": "calibration:command",
     "table": "qa:table_command",
     "compare": "comparisons:compare",
     "competency": "competency:command",
@@ -47,8 +48,8 @@ _MODULES: Final = {
     "resolution": "gold:resolution",
     "entities": "entities:command",
     "questions": "path_questions:command",
-    "paths": "relation_paths:command",
-    "fit-paths": "relation_paths:fit_command",
+    "paths": "path_questions:paths_command",
+    "fit-paths": "path_questions:fit_command",
 }
 """Command -> module and attribute, imported when the command is called."""
 PERTURBATIONS: Final = {
@@ -57,7 +58,7 @@ PERTURBATIONS: Final = {
     "last": "with last names only",
     "plain": "without diacritics",
 }
-"""What can be done to questions (`evaluation.perturbation`) -> how they are asked then."""
+"""What can be done to questions (`datasets.perturbed`) -> how they are asked then."""
 _PROBLEMS = 3
 """Problems of indexing that are printed."""
 
@@ -99,31 +100,30 @@ _QUESTIONS: Final = (
 _GRAPH: Final = "A graph of the corpus, or a new folder to index it into. Default: a temporary one."
 
 
-def output_option(flag: str, *names: str, **attributes: Any) -> Decorator:
+def output_option(
+    flag: str, *names: str, check: Callable[[Path | None], None] = check_writable, **attributes: Any
+) -> Decorator:
     """An option for a file to write, with its help as the last of `names`.
 
     The command ends with `UsageError` at once if the file could not be written after a long run.
     """
-    return flags.path_option(flag, *names, callback=_writable, **attributes)
 
+    def checked(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+        check(path)
+        return path
 
-def _writable(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
-    if path is not None and (path.is_dir() or not path.resolve().parent.is_dir()):
-        raise UsageError(f"cannot write {path}: name a file in an existing folder")
-    return path
+    return flags.path_option(flag, *names, callback=checked, **attributes)
 
 
 def plot_option(text: str) -> Decorator:
     """``--plot``; raises `UsageError` for another format, `MissingDependencyError`."""
 
-    def check(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
+    def check(path: Path | None) -> None:
         if path is not None and find_spec("matplotlib") is None:
             raise MissingDependencyError("--plot needs matplotlib: pip install 'sarag-rdf[plot]'")
-        if path is not None and path.suffix.lower() != ".png":
-            raise UsageError(f"unsupported plot format: {path}: use a name that ends in .png")
-        return _writable(context, parameter, path)
+        check_writable(path, ".png")
 
-    return flags.path_option("--plot", text, callback=check)
+    return output_option("--plot", text, check=check)
 
 
 def data_options(*, is_corpus_required: bool = True, multiple: bool = False) -> Decorator:
@@ -293,7 +293,7 @@ def open_inputs(options: Mapping[str, Any], *, need_answers: bool = False) -> It
                 "corpus, or omit --kg"
             )
         if kind := options.get("perturb"):
-            from sarag_rdf.plugins.evaluation.perturbation import perturbed
+            from sarag_rdf.plugins.evaluation.datasets import perturbed
 
             with kg.session.read() as snapshot:
                 questions = perturbed(questions, kind, snapshot.view, options["seed"] or 0)

@@ -20,7 +20,8 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import RetrieverOptions, Spec
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import emit
-from sarag_rdf.plugins.evaluation import commands, retrieval
+from sarag_rdf.plugins.evaluation import commands, rankings
+from sarag_rdf.plugins.evaluation.rankings import Cutoffs
 from sarag_rdf.plugins.evaluation.reporting import (
     block,
     difference,
@@ -29,7 +30,6 @@ from sarag_rdf.plugins.evaluation.reporting import (
     table,
     write_plot,
 )
-from sarag_rdf.plugins.evaluation.retrieval import Cutoffs
 
 MOST_SETTINGS: Final = 500
 """Settings that are compared at once."""
@@ -50,7 +50,7 @@ def read_variation(text: str) -> tuple[str, tuple[str, ...]]:
 
 def settings_of(
     retriever: str, variations: Sequence[tuple[str, Sequence[str]]], *, is_grid: bool
-) -> tuple[list[Setting], retrieval.Methods]:
+) -> tuple[list[Setting], rankings.Methods]:
     """The settings to compare, of a grid or with each option varied by itself, and their methods.
 
     Equal options share one method, under the label of the first. Raises `UsageError` for options
@@ -69,7 +69,7 @@ def settings_of(
     settings: list[Setting] = []
     for values in chosen:
         label = ":".join([spec.name, *map("=".join, {**spec.options, **values}.items())])
-        settings.append((values, labels.setdefault(retrieval.ranking_options(label), label)))
+        settings.append((values, labels.setdefault(rankings.ranking_options(label), label)))
     return settings, {label: options for options, label in labels.items()}
 
 
@@ -168,7 +168,7 @@ def lines(
     Then what was chosen on the other sets, and the best over all.
     """
     recalls = cutoffs.names("R")
-    columns = {name: name for name in recalls} | cutoffs.coverages | retrieval.TIMES
+    columns = {name: name for name in recalls} | cutoffs.coverages | rankings.TIMES
     for each in sets:
         counts = each.report["setting"]["questions"]
         yield (
@@ -212,7 +212,7 @@ def _shown(values: Mapping[str, str]) -> str:
     help="An option and its values. May be repeated; each option is varied separately.",
 )  # fmt: skip
 @flags.switch("--grid", "Compare all combinations of the values.")
-@retrieval.cutoff_options("")
+@rankings.cutoff_options("")
 @commands.selection_options
 @commands.output_options
 @commands.plot_option(
@@ -230,7 +230,7 @@ def command(**options: Any) -> None:
     variations = [read_variation(text) for text in options["variations"]]
     retriever: str = options["retriever"]
     settings, methods = settings_of(retriever, variations, is_grid=options["grid"])
-    given = retrieval.ranking_options(retriever)
+    given = rankings.ranking_options(retriever)
     start = next((label for label, own in methods.items() if own == given), retriever)
     methods = {start: given, **methods}
     cutoffs = Cutoffs(options["ks"], options["tokens"])
@@ -238,8 +238,8 @@ def command(**options: Any) -> None:
     option, drawn = curves(settings, recalls) if options["plot"] else ("", {})
     sets, times = [], {}
     for name, own in commands.data_sets(options).items():
-        data, times[name], _ = retrieval.measure(own, methods, start, cutoffs)
-        results = {r["method"]: r for r in retrieval.with_times(data["results"], times[name])}
+        data, times[name], _ = rankings.measure(own, methods, start, cutoffs)
+        results = {r["method"]: r for r in rankings.with_times(data["results"], times[name])}
         sets.append(DataSet(name, data, results))
     commands.write_json(options["timings"], times)
     best = best_of(sets, labels, recalls)

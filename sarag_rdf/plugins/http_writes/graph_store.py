@@ -38,7 +38,6 @@ from sarag_rdf.server.media import (
     negotiate,
 )
 from sarag_rdf.server.openapi import RDF, Door, Operation, operations, route
-from sarag_rdf.server.pool import Workers
 from sarag_rdf.server.query_evaluation import Limited, Rows, write_triples
 from sarag_rdf.server.requests import (
     STORE_PATH,
@@ -51,6 +50,7 @@ from sarag_rdf.server.requests import (
 )
 from sarag_rdf.server.serve_settings import ServeSettings
 from sarag_rdf.server.worker import Worker
+from sarag_rdf.server.worker_pool import Workers
 
 _MULTIPART: Final = "multipart/form-data"
 _ACTIONS: dict[str, Literal["replace", "merge", "drop"]]

@@ -1,7 +1,7 @@
 """Extraction by a language model: two calls per document (SA-RAG paper, section 5.3, appendix B).
 
 Replies are grounded: names that do not occur in the document are discarded. With the schema of an
-ontology a third call asks for typed statements (`sarag_rdf.plugins.llm.statements`), of one
+ontology a third call asks for typed statements (`sarag_rdf.plugins.llm.statement_calls`), of one
 document or of several; the first two can be left to another extractor.
 """
 
@@ -46,7 +46,7 @@ from sarag_rdf.extraction.names import (
     sentences_with_name,
 )
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.plugins.llm.statements import PROMPT, PROMPTS, StatementModel
+from sarag_rdf.plugins.llm.statement_calls import PROMPT, PROMPTS, StatementModel
 from sarag_rdf.plugins.statement_models import Example, examples_of
 from sarag_rdf.plugins.threads import map_in_order
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import IO, Any, Final, NamedTuple
 
 from pyoxigraph import NamedNode
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.errors import InputError, TruncatedReplyError, UnparsableReplyError
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import LLM, Progress
@@ -134,7 +134,7 @@ class _Writer:
         self._count()
         entities = sorted({row[0].value for row in self._reader.rows("names")})
         advance = progress("writing articles", len(entities))
-        for some in _batches(entities, BATCH):
+        for some in batches(entities, BATCH):
             for iri, topic in self._read(some).items():
                 if topic.values or topic.descriptions or topic.sentences:
                     text = self._text(topic.name, list(self._sentences(topic)))
@@ -217,9 +217,9 @@ class _Writer:
             yield Sentence(_ended(text), (text,))
         for hop in sorted(topic.values, key=lambda hop: (hop.is_inverse, hop.predicate)):
             phrase = packaged_model().noun_phrase(self._schema, hop)
-            for some in _batches(sorted(set(topic.values[hop].values())), NAMES):
+            for some in batches(sorted(set(topic.values[hop].values())), NAMES):
                 text = f"{phrase[:1].upper()}{phrase[1:]} {topic.name}: {', '.join(some)}."
-                yield Sentence(text, some)
+                yield Sentence(text, tuple(some))
         for text in dict.fromkeys(topic.sentences):
             yield Sentence(_ended(text), (text,))
 
@@ -254,12 +254,6 @@ def _clean(text: str) -> str:
 
 def _ended(text: str) -> str:
     return text if text.endswith((".", "!", "?")) else f"{text}."
-
-
-def _batches(items: Iterable[str], size: int) -> Iterator[tuple[str, ...]]:
-    rest = iter(items)
-    while some := tuple(islice(rest, size)):
-        yield some
 
 
 def _counted(count: int, noun: str) -> str:

@@ -37,7 +37,7 @@ import numpy as np
 
 from sarag_rdf.answering.conversation import NO_EVIDENCE, Conversation, ReasonerStrategy
 from sarag_rdf.answering.single import answer_from
-from sarag_rdf.base.arrays import find, rows_of
+from sarag_rdf.base.arrays import batches, find, rows_of
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, MAX_HOPS, Options, max_tokens_option, option
 from sarag_rdf.base.ports import Vector
@@ -452,8 +452,7 @@ class DotRag(_PathOptions, ReasonerStrategy):
     ) -> list[str]:
         """Add the paths that the model accepts, and return the further queries that it has."""
         further: list[str] = []
-        for begin in range(0, len(paths), _JUDGED):
-            batch = paths[begin : begin + _JUDGED]
+        for batch in batches(paths, _JUDGED):
             texts = [" -> ".join(division.texts(path)) for path in batch]
             judgement = object_of(
                 number={"type": "integer", "enum": list(range(1, len(batch) + 1))},

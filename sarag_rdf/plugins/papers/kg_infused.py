@@ -18,7 +18,6 @@ in equation 7 the passages for either question are joined, by `in_turn`.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
@@ -411,29 +410,6 @@ class KgInfused(ReasonerStrategy):
         """A note on the question from its passages (equation 8)."""
         values = {"question": question, "context": context, "max_tokens": self.max_tokens}
         return text_reply(talk, "passage_note", "note", **values)
-
-
-@dataclass(frozen=True, kw_only=True)
-class WithFacts(ReasonerStrategy):
-    """A reasoner into which KG-Infused RAG can be plugged (its appendix G)."""
-
-    prompts = PROMPTS
-    facts: bool = option(
-        False, "Use statements of a knowledge graph, as kg-infused does (KG-Infused RAG)."
-    )
-    rounds: int = option(
-        2, "With facts, the maximum number of rounds that select statements.", ge=1, le=MAX_HOPS
-    )
-
-    @property
-    @abstractmethod
-    def max_tokens(self) -> int:
-        """The maximum size of a reply, in tokens: an option of each of them."""
-
-    @property
-    def infusion(self) -> KgInfused:
-        """The stages of KG-Infused RAG, with the options of this reasoner."""
-        return KgInfused(rounds=self.rounds, max_tokens=self.max_tokens)
 
 
 def _described(reader: GraphReader, seeds: Sequence[Seed]) -> tuple[Seed, ...]:

@@ -1,7 +1,8 @@
 """One-call prompts of "The Reasoning Bottleneck in Graph-RAG", and routing between them.
 
 Chain of thought in the form of SPARQL (section 3.1), the generic chain of thought that it is
-compared with, sub-questions in plain words (5.4), and routing by the type of question (5.5).
+compared with, sub-questions in plain words (5.4), and routing by the type of question (5.5); and
+the answer of a model from memory, the baseline that retrieval must improve on.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from sarag_rdf.answering.conversation import (
     IF_SUFFICIENT,
     Conversation,
     FromEvidence,
+    ReasonerStrategy,
     final_properties,
     format_facts,
 )
@@ -113,3 +115,17 @@ class Route(FromEvidence):
         except (TruncatedReplyError, UnparsableReplyError) as error:
             talk.say("note", "route", {"problem": str(error), "type": "bridge"})
             return "bridge"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedBook(ReasonerStrategy):
+    """One call without retrieval; the answer cites nothing."""
+
+    name = "closed-book"
+    prompts = PROMPTS
+    max_tokens: int = max_tokens_option(512)
+
+    def answer(self, talk: Conversation) -> Answer:
+        schema = object_of(reasoning=string(800), final_answer=string(300))
+        reply = talk.call("closed_book", schema, max_tokens=self.max_tokens, final={})
+        return talk.answer(reply["final_answer"], reasoning=reply["reasoning"])

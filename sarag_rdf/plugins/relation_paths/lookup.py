@@ -20,7 +20,7 @@ from sarag_rdf.plugins.relation_paths.path_comparisons import compared
 from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, without_names
 from sarag_rdf.plugins.relation_paths.successions import in_succession
 from sarag_rdf.plugins.relation_paths.superlatives import extreme
-from sarag_rdf.retrieval.near_names import MARKS, NearName, QuestionNames, names_in
+from sarag_rdf.retrieval.seeds import MARKS, NearName, QuestionNames, names_in
 from sarag_rdf.retrieval.view import GraphView
 
 _COMPARES: Final = re.compile(

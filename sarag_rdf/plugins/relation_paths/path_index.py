@@ -20,9 +20,8 @@ from sarag_rdf.base.arrays import Floats, IriList
 from sarag_rdf.base.iris import sha256_hex
 from sarag_rdf.base.ports import Arrays, Matrix, embed_queries
 from sarag_rdf.graph.graph_reader import GraphReader
-from sarag_rdf.graph.parts import imported_graphs
+from sarag_rdf.graph.parts import imported_graphs, stored_ontologies
 from sarag_rdf.graph.schema_use import SchemaInUse
-from sarag_rdf.graph.stored_ontologies import stored_ontologies
 from sarag_rdf.plugins.relation_paths.asked_kinds import may_end
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_gaps import HopWords, Numbers, gaps_of

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, islice
 from typing import Protocol
-from uuid import uuid4
+from uuid import NAMESPACE_URL, UUID, uuid4, uuid5
 
 import numpy as np
 
-from sarag_rdf.base.arrays import IriList, Merge, Rows, find_all
+from sarag_rdf.base.arrays import IriList, Merge, Rows, batches, find_all
 from sarag_rdf.base.errors import VectorStoreError, one_line
 from sarag_rdf.base.ports import Arrays, Matrix, Vector
 from sarag_rdf.base.redaction import redact_exception, redacted_remark
@@ -29,6 +29,11 @@ TIMEOUT = 30
 _CHANGED = "the vectors were changed by another process: open the graph again"
 _GENERATION = 8
 """Digits, at the end of a mark, that are drawn for each change of the vectors."""
+
+
+def key_of(iri: str) -> UUID:
+    """The key of an IRI in engines whose keys are no long texts."""
+    return uuid5(NAMESPACE_URL, iri)
 
 
 class VectorEngine(Protocol):
@@ -201,8 +206,8 @@ class EngineVectors(VectorStore):
             generation = _new_generation()
             self._engine.mark(old.collection, "")
             removed = sorted(set(deleted).difference(inserted))
-            for begin in range(0, len(removed), BATCH):
-                self._engine.delete(old.collection, removed[begin : begin + BATCH])
+            for batch in batches(removed, BATCH):
+                self._engine.delete(old.collection, batch)
             self._put(old.collection, inserted, blocks)
         names = merge.iris(old.iris, IriList.packed(inserted))
         new = EngineIndex(self._engine, old.collection, names, old.width, generation)

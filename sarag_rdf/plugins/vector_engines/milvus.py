@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
-from uuid import NAMESPACE_URL, uuid5
 
 os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # else it writes of its pings to standard error
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")  # else one child in a hundred aborts
@@ -21,7 +20,7 @@ from pymilvus.exceptions import MilvusException
 from sarag_rdf.base.endpoints import is_url
 from sarag_rdf.base.errors import VectorStoreError, one_line
 from sarag_rdf.base.ports import Matrix, Vector
-from sarag_rdf.plugins.vector_engines.engine import TIMEOUT, failing_as
+from sarag_rdf.plugins.vector_engines.engine import TIMEOUT, failing_as, key_of
 
 _FAILURES = (
     *(MilvusException, grpc.RpcError),
@@ -157,7 +156,7 @@ class MilvusEngine:
 
     def put(self, name: str, iris: Sequence[str], vectors: Matrix) -> None:
         rows = [
-            {"id": _key(iri), "iri": iri, "vector": vector}
+            {"id": str(key_of(iri)), "iri": iri, "vector": vector}
             for iri, vector in zip(iris, vectors, strict=True)
         ]
         with self._asking(name) as (client, collection):
@@ -165,13 +164,13 @@ class MilvusEngine:
 
     def delete(self, name: str, iris: Sequence[str]) -> None:
         with self._asking(name) as (client, collection):
-            client.delete(collection, ids=[_key(iri) for iri in iris], timeout=TIMEOUT)
+            client.delete(collection, ids=[str(key_of(iri)) for iri in iris], timeout=TIMEOUT)
 
     def fetch(self, name: str, iris: Sequence[str]) -> dict[str, Sequence[float]]:
         with self._asking(name) as (client, collection):
             found = client.get(
                 collection,
-                ids=[_key(iri) for iri in iris],
+                ids=[str(key_of(iri)) for iri in iris],
                 output_fields=["iri", "vector"],
                 timeout=TIMEOUT,
             )
@@ -203,8 +202,3 @@ class _Reasons(logging.Filter):
 
 def _name(name: str) -> str:
     return name.replace("-", "_")
-
-
-def _key(iri: str) -> str:
-    """The primary key of an IRI."""
-    return str(uuid5(NAMESPACE_URL, iri))

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from uuid import NAMESPACE_URL, UUID, uuid5
 
 import psycopg
 from psycopg import sql
@@ -14,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from sarag_rdf.base.errors import UsageError, VectorStoreError
 from sarag_rdf.base.ports import Matrix, Vector
-from sarag_rdf.plugins.vector_engines.engine import TIMEOUT, failing_as
+from sarag_rdf.plugins.vector_engines.engine import TIMEOUT, failing_as, key_of
 
 _SECRET = ("password", "sslpassword")
 _CATALOGUE = """
@@ -127,7 +126,7 @@ class PostgresEngine:
             copy_in = sql.SQL("COPY {} (id, iri, vector) FROM STDIN").format(table)
             with connection.cursor() as cursor, cursor.copy(copy_in) as copy:
                 for iri, vector in zip(iris, vectors, strict=True):
-                    copy.write_row((_row(iri), iri, _text(vector)))
+                    copy.write_row((key_of(iri), iri, _text(vector)))
 
     def delete(self, name: str, iris: Sequence[str]) -> None:
         with self._asking() as connection:
@@ -138,7 +137,7 @@ class PostgresEngine:
             query = sql.SQL("SELECT iri, vector::real[] FROM {} WHERE id = ANY(%s)").format(
                 self._table(connection, name)
             )
-            found = connection.execute(query, ([_row(iri) for iri in iris],), binary=True)
+            found = connection.execute(query, ([key_of(iri) for iri in iris],), binary=True)
             return dict(found.fetchall())
 
     def nearest(self, name: str, vector: Vector, k: int) -> list[tuple[str, float]]:
@@ -161,12 +160,7 @@ def _delete(
     connection: psycopg.Connection[Any], table: sql.Identifier, iris: Sequence[str]
 ) -> None:
     query = sql.SQL("DELETE FROM {} WHERE id = ANY(%s)").format(table)
-    connection.execute(query, ([_row(iri) for iri in iris],))
-
-
-def _row(iri: str) -> UUID:
-    """The key of an IRI's row: an index of PostgreSQL takes no long texts."""
-    return uuid5(NAMESPACE_URL, iri)
+    connection.execute(query, ([key_of(iri) for iri in iris],))
 
 
 def _text(vector: Vector) -> str:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import cast
-from uuid import NAMESPACE_URL, uuid5
 
 from qdrant_client import QdrantClient
 from qdrant_client.common.client_exceptions import QdrantException
@@ -27,7 +26,7 @@ from qdrant_client.models import (
 
 from sarag_rdf.base.endpoints import is_url
 from sarag_rdf.base.ports import Matrix, Vector
-from sarag_rdf.plugins.vector_engines.engine import TIMEOUT, failing_as
+from sarag_rdf.plugins.vector_engines.engine import TIMEOUT, failing_as, key_of
 
 _FAILURES = (
     *(ApiException, QdrantException),
@@ -107,7 +106,7 @@ class QdrantEngine:
 
     def put(self, name: str, iris: Sequence[str], vectors: Matrix) -> None:
         points = Batch(
-            ids=[_point(iri) for iri in iris],
+            ids=[str(key_of(iri)) for iri in iris],
             vectors=vectors.tolist(),
             payloads=[{"iri": iri} for iri in iris],
         )
@@ -117,10 +116,12 @@ class QdrantEngine:
 
     def delete(self, name: str, iris: Sequence[str]) -> None:
         with _asking():
-            self._client.delete(name, PointIdsList(points=[_point(i) for i in iris]), wait=True)
+            self._client.delete(
+                name, PointIdsList(points=[str(key_of(i)) for i in iris]), wait=True
+            )
 
     def fetch(self, name: str, iris: Sequence[str]) -> dict[str, Sequence[float]]:
-        names = {_point(iri): iri for iri in iris}
+        names = {str(key_of(iri)): iri for iri in iris}
         with _asking():
             found = self._client.retrieve(name, list(names), with_payload=False, with_vectors=True)
         return {names[str(one.id)]: cast("list[float]", one.vector) for one in found}
@@ -129,11 +130,6 @@ class QdrantEngine:
         with _asking():
             found = self._client.query_points(name, query=vector.tolist(), limit=k).points
         return [(str((one.payload or {}).get("iri")), one.score) for one in found]
-
-
-def _point(iri: str) -> str:
-    """The id of an IRI's point."""
-    return str(uuid5(NAMESPACE_URL, iri))
 
 
 def _asking() -> AbstractContextManager[None]:

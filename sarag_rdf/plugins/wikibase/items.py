@@ -6,11 +6,11 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Any
 
 from pyoxigraph import Literal, NamedNode, Triple
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.iris import Minter, local_name
 from sarag_rdf.base.vocab import OWL, RDFS, SARAG, SKOS, WIKIBASE, iri
 from sarag_rdf.building.link_records import identities
@@ -18,17 +18,19 @@ from sarag_rdf.graph.graph_reader import BATCH, GraphReader, term_reader
 from sarag_rdf.graph.parts import imported_graphs
 from sarag_rdf.graph.valid_time import NO_TIMES, Times, stated_times
 from sarag_rdf.plugins.wikibase import model
-from sarag_rdf.plugins.wikibase import own_properties as own
+from sarag_rdf.plugins.wikibase import typed_properties as own
 from sarag_rdf.plugins.wikibase.model import Entity
 from sarag_rdf.plugins.wikibase.numbers import WikibaseIds, number
-from sarag_rdf.plugins.wikibase.own_properties import OwnProperty, canonical_phrase, phrase_key
 from sarag_rdf.plugins.wikibase.snak_values import literal_snak
 from sarag_rdf.plugins.wikibase.typed_properties import (
     ITEM,
     Ontologies,
+    OwnProperty,
     TypedProperty,
+    canonical_phrase,
     datatype_of,
     imported_parts,
+    phrase_key,
     unit_texts,
 )
 from sarag_rdf.plugins.wikibase.vocabulary import PREDICATES, WIKIDATA, Vocabulary
@@ -237,8 +239,8 @@ class Export:
         builder = EntityBuilder(minter, self.contents, self.numbers, links, self.vocabulary)
         for id_, content in builder.properties():
             yield Entity(model.entity(id_, self.page_info, content))
-        names = iter(sorted(self.items(), key=lambda name: number(self.numbers[name])))
-        while batch := list(islice(names, BATCH)):
+        names = sorted(self.items(), key=lambda name: number(self.numbers[name]))
+        for batch in batches(names, BATCH):
             rows = self._entity_rows(batch)
             for name in batch:
                 content = builder.item(name, rows[name])

@@ -7,12 +7,12 @@ revision of the graph, so that caches remain valid.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Iterable
 from typing import Literal as Choice
 
 from pyoxigraph import Literal, NamedNode, Quad
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.errors import StoreError
 from sarag_rdf.base.ports import Change
 from sarag_rdf.base.vocab import SARAG, iri, iri_or_literal
@@ -72,11 +72,9 @@ class WikibaseIds:
 def write_numbers(reader: GraphReader, added: Iterable[tuple[str, str]]) -> None:
     """Append rows to the table of a graph that is open for writing."""
     graph = NamedNode(reader.minter.numbers_graph)
-    quads: Iterator[Quad] = (
-        Quad(NamedNode(name), SARAG.wikibaseId, Literal(id_), graph) for name, id_ in added
-    )
-    while batch := tuple(islice(quads, _BATCH)):
-        reader.store.apply(Change(insert=batch))
+    quads = (Quad(NamedNode(name), SARAG.wikibaseId, Literal(id_), graph) for name, id_ in added)
+    for batch in batches(quads, _BATCH):
+        reader.store.apply(Change(insert=tuple(batch)))
 
 
 def is_id(text: str) -> bool:

@@ -24,9 +24,8 @@ from sarag_rdf.documents.format import InputProblem, Record
 from sarag_rdf.documents.reading import InputFile
 from sarag_rdf.models.caches import CachedEmbedder
 from sarag_rdf.plugins.threads import map_in_order
-from sarag_rdf.plugins.workers.estimate import Timed
 from sarag_rdf.plugins.workers.pool import MOST, NoRoomError, Pool, WorkerDiedError
-from sarag_rdf.plugins.workers.spread import ATTEMPTS, seconds, spread
+from sarag_rdf.plugins.workers.spread import ATTEMPTS, Timed, seconds, spread
 from sarag_rdf.plugins.workers.work import Converted, Models, Recipe
 
 log = logging.getLogger(__name__)

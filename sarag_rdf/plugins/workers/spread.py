@@ -19,13 +19,14 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import asdict, dataclass
 from functools import partial
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from threading import Event
-from typing import Any, Final, TypeVar
+from time import perf_counter, process_time
+from typing import Any, Final
 
 import numpy as np
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.ports import CountsUsage, Embedder, Extractor, Matrix
 from sarag_rdf.base.sandbox import idle_children
@@ -36,7 +37,6 @@ from sarag_rdf.models.caches import CachedEmbedder, SqliteCache
 from sarag_rdf.models.client import OpenAIEmbedder
 from sarag_rdf.models.local_embedder import SentenceTransformerEmbedder
 from sarag_rdf.plugins.threads import map_in_order
-from sarag_rdf.plugins.workers.estimate import Timed
 from sarag_rdf.plugins.workers.pool import MOST, Pool, WorkerDiedError, process_pool
 from sarag_rdf.plugins.workers.work import Recipe, Result, Shard, without_models
 
@@ -49,7 +49,52 @@ ATTEMPTS: Final = 2
 """How many workers may die of the same documents; then each document is extracted alone."""
 CACHE: Final = "extractions.sqlite"
 """The file of extractions that are not in the graph yet, in the graph's cache."""
-_Item = TypeVar("_Item")
+
+
+class Timed:
+    """An extractor and an embedder in one, with the time that they have taken in one process.
+
+    Workers extract and embed, which is divided by their number. The rest is not: one process
+    writes. Both are done at the same time, so that the longer one counts. That of reading is
+    measured, not estimated: a plan reads everything, with the same workers.
+    """
+
+    def __init__(self, extractor: Extractor, embedder: Embedder) -> None:
+        self._extractor, self._embedder, self.method = extractor, embedder, extractor.method
+        self.restart()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._embedder, name)
+
+    @property
+    def name(self) -> str:
+        return self._embedder.name
+
+    def restart(self) -> None:
+        """Forget the time so far, in which models were loaded."""
+        self.seconds = self.processor = 0.0
+        """By the clock; and with one core, for an embedder that uses several."""
+
+    def extract(self, documents: Iterable[Document]) -> Iterator[Extraction | Exception]:
+        results = iter(self._extractor.extract(documents))
+        while True:
+            with self._timing():
+                result = next(results, None)
+            if result is None:
+                return
+            yield result
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        with self._timing():
+            return self._embedder.embed(texts)
+
+    @contextmanager
+    def _timing(self) -> Iterator[None]:
+        begin, processor = perf_counter(), process_time()
+        yield
+        seconds = perf_counter() - begin
+        self.seconds += seconds
+        self.processor += max(seconds, process_time() - processor)
 
 
 @dataclass(frozen=True)
@@ -154,14 +199,14 @@ class SpreadExtractor:
         """
         taken = given = 0
 
-        def batches() -> Iterator[Sequence[Document]]:
+        def counted() -> Iterator[Sequence[Document]]:
             nonlocal taken
-            for batch in _batches(documents, SHARD):
+            for batch in batches(documents, SHARD):
                 taken += len(batch)
                 yield batch
 
         try:
-            for shard in map_in_order(self._shard, batches(), self._pool.size):
+            for shard in map_in_order(self._shard, counted(), self._pool.size):
                 self._note(shard)
                 for result in shard.results:
                     given += 1
@@ -251,7 +296,7 @@ class SpreadEmbedder:
     def embed(self, texts: Sequence[str]) -> Matrix:
         if not texts:
             return self._part((), Event())
-        parts = map_in_order(self._part, _batches(texts, TEXTS), self._pool.size)
+        parts = map_in_order(self._part, batches(texts, TEXTS), self._pool.size)
         return np.concatenate([*parts])
 
     def _part(self, texts: Sequence[str], _: Event) -> Matrix:
@@ -329,9 +374,3 @@ def _frozen(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Fields from JSON: lists are tuples, and objects values."""
     kinds: Mapping[type, Callable[[Any], Any]] = {list: tuple, dict: lambda item: Value(**item)}
     return {name: kinds.get(type(item), lambda same: same)(item) for name, item in fields.items()}
-
-
-def _batches(items: Iterable[_Item], size: int) -> Iterator[Sequence[_Item]]:
-    pending = iter(items)
-    while batch := list(islice(pending, size)):
-        yield batch

@@ -24,8 +24,7 @@ from markupsafe import Markup
 
 from sarag_rdf.base.sentences import printable_line
 from sarag_rdf.base.types import Retrieved
-from sarag_rdf.server.picture.flow import SIZE, SQUARE, Line, flow_of
-from sarag_rdf.server.picture.lettering import in_one_line, text_width, wrap
+from sarag_rdf.server.picture.flow import SIZE, SQUARE, Line, flow_of, in_one_line, text_width, wrap
 
 FONTS: Final = tuple(sorted((Path(__file__).parent / "fonts").glob("*.ttf")))
 """DejaVu Sans in two weights, as TrueType files."""

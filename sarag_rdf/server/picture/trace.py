@@ -21,7 +21,7 @@ from sarag_rdf.base.types import (
     Step,
 )
 from sarag_rdf.base.vocab import SARAG
-from sarag_rdf.kg.results import names_of
+from sarag_rdf.kg.evidence import names_of
 
 MAX_FRAME_NODES: Final = 500
 """Nodes of the frames at most: results and seeds first, then the most activated."""

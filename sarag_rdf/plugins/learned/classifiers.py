@@ -19,13 +19,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
-from itertools import islice, tee
+from itertools import tee
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
+from sarag_rdf.base.arrays import batches
 from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.options import option
 from sarag_rdf.base.ports import Embedder, Services
@@ -234,8 +235,7 @@ class LearnedExtractor:
         subject of every sentence. Without one the topic may, except in the first sentence, which
         has the name itself: taken for a title, a name that was cut off there would be preferred.
         """
-        remaining = iter(docs)
-        while batch := list(islice(remaining, _BATCH)):
+        for batch in batches(docs, _BATCH):
             statements: list[list[Statement]] = [[] for _ in batch]
             for place, sentence in self._sentences([doc for doc, _, _ in batch]):
                 _, title, topic = batch[place]
