@@ -137,7 +137,7 @@ ONLY_IN: dict[str, set[str]] = {
 BUDGETS: dict[str, int] = {
     "__main__": 6,
     "answering": 1104,
-    "base": 4654,
+    "base": 4658,
     "building": 4599,
     "cli": 2959,
     "documents": 887,
@@ -164,7 +164,7 @@ BUDGETS: dict[str, int] = {
     "plugins.office": 93,
     "plugins.openie": 222,
     "plugins.record_files": 273,
-    "plugins.relation_paths": 5191,
+    "plugins.relation_paths": 5529,
     "plugins.papers": 4076,
     "plugins.spans": 490,
     "plugins.tables": 1848,

@@ -19,8 +19,7 @@ from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch
 from sarag_rdf.plugins.relation_paths.thesauri import HIERARCHICAL, Ways, chained
 from sarag_rdf.retrieval.asked_classes import AskedClasses
 from sarag_rdf.retrieval.context import measured
-from sarag_rdf.retrieval.near_names import MARKS
-from sarag_rdf.retrieval.seeds import MARKED, ProperNames, named_spans
+from sarag_rdf.retrieval.seeds import MARKED, MARKS, ProperNames, named_spans
 from sarag_rdf.retrieval.view import GraphView
 
 Answer = Callable[[Query], Found | None]
