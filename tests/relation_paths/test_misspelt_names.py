@@ -31,6 +31,8 @@ STAFF = """
         :employer :thule . :horn rdfs:label "Horn Institute" ; :employer :thule .
     :thule a :Observatory ; rdfs:label "Thule Observatory" .
     :halden a :Observatory ; rdfs:label "Halden Observatory" .
+    :dome a :Observatory ; rdfs:label "Wolfenstein Dome" .
+    :ida a :Person ; rdfs:label "Ida Quist" ; :employer :dome .
 """
 
 
@@ -55,6 +57,11 @@ def staff(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
             "What is the employer of Lindqvist?",
             "Halden Observatory",
             '"Lindqvist" is read as "Mara Lindqvist"; ',
+        ),
+        (  # the first part of what is no person
+            "Who has Wolfenstein as employer?",
+            "Ida Quist",
+            '"Wolfenstein" is read as "Wolfenstein Dome"; ',
         ),
         (
             "Who was born earlier, Wiedenbrueck or Mara Lindqvisst?",

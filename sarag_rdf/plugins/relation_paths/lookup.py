@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Query
 from sarag_rdf.extraction.names import type_of_noun
+from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
+from sarag_rdf.plugins.relation_paths.asked_kinds import types_of
 from sarag_rdf.plugins.relation_paths.described_things import of_described
 from sarag_rdf.plugins.relation_paths.factoid import dated, factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
@@ -18,6 +22,7 @@ from sarag_rdf.plugins.relation_paths.memberships import of_a_kind, with_what_is
 from sarag_rdf.plugins.relation_paths.path_answers import with_units
 from sarag_rdf.plugins.relation_paths.path_comparisons import compared
 from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, without_names
+from sarag_rdf.plugins.relation_paths.paths import PathSearch
 from sarag_rdf.plugins.relation_paths.successions import in_succession
 from sarag_rdf.plugins.relation_paths.superlatives import extreme
 from sarag_rdf.retrieval.seeds import MARKS, NearName, QuestionNames, names_in
@@ -27,7 +32,7 @@ _COMPARES: Final = re.compile(
     r"\b(?:or|both|same|between|out of|than|older|younger|earlier|later)\b", re.IGNORECASE
 )
 """Words of English questions that no single path answers."""
-_LEAST_PART: Final = 0.5
+_LEAST_PART: Final = 0.35
 """The least share of the letters of a name that stands for it."""
 _LEAST_LETTERS: Final = 5
 """The letters of the shortest word that may be misspelt."""
@@ -82,15 +87,21 @@ def _with_near_names(view: GraphView, query: Query) -> Found | None:
 def _name(view: GraphView, words: str, near: NearName) -> str | None:
     """The name that words nearly are; None if they are no part of it, and no misspelt one.
 
-    A part is what one thing alone ends with, and no word for things of a kind. Words are misspelt
-    by a letter, and unless another name has them: "Joanna" where somebody else is called so.
+    A part is what one thing alone ends with, or begins with if it is no person ("Fairlane" of
+    "Fairlane GmbH"), and no word for things of a kind. Words are misspelt by a letter, and unless
+    another name has them: "Joanna" where somebody else is called so.
     """
     entities = [view.iris.entities[row] for row in near.rows]
-    if not near.name and len({*map(view.derived(Identities).one, entities)}) > 1:
+    labels = view.labels(entities)
+    is_one = len({*map(view.derived(Identities).one, entities)}) == 1
+    if not near.name and not is_one and len({own[0] for own in labels.values()}) > 1:
         return None
-    name = near.name or view.labels(entities)[entities[0]][0]
+    name = near.name or labels[entities[0]][0]
     given, own = _words(words), _words(name)
-    if own[-len(given) :] == given and len(given) < len(own):
+    is_part = own[-len(given) :] == given or (
+        own[: len(given)] == given and _are_no_persons(view, entities)
+    )
+    if is_part and len(given) < len(own):
         return None if any(map(type_of_noun, given)) else name
     pairs = zip(given, own, strict=True) if len(given) == len(own) else [("", "?")]
     if not all(one == other or _is_misspelt(one, other) for one, other in pairs):
@@ -98,6 +109,12 @@ def _name(view: GraphView, words: str, near: NearName) -> str | None:
     others = {*given} - {*own}
     known = (_words(other) for _, other in view.name_index.candidates(words))
     return None if any(not others.isdisjoint(other) for other in known) else name
+
+
+def _are_no_persons(view: GraphView, entities: Sequence[str]) -> bool:
+    kinds = kinds_of(PathSearch(view), entities)
+    types = types_of(chain.from_iterable(kinds.values()))
+    return bool(kinds) and "person" not in types
 
 
 def _words(name: str) -> list[str]:

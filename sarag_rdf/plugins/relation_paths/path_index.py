@@ -22,7 +22,7 @@ from sarag_rdf.base.ports import Arrays, Matrix, embed_queries
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.parts import imported_graphs, stored_ontologies
 from sarag_rdf.graph.schema_use import SchemaInUse
-from sarag_rdf.plugins.relation_paths.asked_kinds import may_end
+from sarag_rdf.plugins.relation_paths.asked_kinds import may_end, type_of_kind
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.path_gaps import HopWords, Numbers, gaps_of
 from sarag_rdf.plugins.relation_paths.path_model import (
@@ -37,7 +37,7 @@ from sarag_rdf.plugins.relation_paths.path_model import (
     PathSchema,
     read_schema,
 )
-from sarag_rdf.plugins.relation_paths.path_words import Asking, kind_words, stem_of
+from sarag_rdf.plugins.relation_paths.path_words import Asking, is_doer, kind_words, stem_of
 from sarag_rdf.retrieval.view import GraphView
 
 _MERE: Final = "located situated based member part belongs contains has includes"
@@ -270,9 +270,22 @@ class PathIndex:
         ]
 
     def _is_mere(self, hop: Hop, label: frozenset[str]) -> bool:
-        """Whether a label with these words says no more than that things belong together."""
-        kinds = (self.schema.kinds.get(end, "") for end in (hop.start, hop.end))
-        return label <= {*self._model.content(" ".join((*kinds, _MERE)))}
+        """Whether the kind of thing at its end says a hop: that of a "vendor", or of a contract.
+
+        People, places and organizations are so much to each other that a label has to say no more
+        than that they belong together; of other kinds it has to be the only hop that leads there.
+        """
+        kinds, kind = self.schema.kinds, self.schema.kinds.get(hop.end, "")
+        own = self._model.content(" ".join((kinds.get(hop.start, ""), kind, _MERE)))
+        if label <= {*own}:
+            return True
+        if not kind or kind in VALUE_KINDS or not (is_doer(kind) or type_of_kind(kind) is None):
+            return False
+        return not any(
+            kinds.get(other.end) == kind and other.start in self.schema.joins.get(hop.start, ())
+            for other in self.schema.hops
+            if other != hop
+        )
 
     def _are_alike(self, hop: Hop, other: Hop) -> bool:
         """Whether both lead from things of one kind, in one direction, and to things or values."""

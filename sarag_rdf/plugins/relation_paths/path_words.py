@@ -79,6 +79,11 @@ def stem_of(form: str) -> str:
     return _FORM.sub("", form)
 
 
+def is_doer(word: str) -> bool:
+    """Whether a word names who does something: a "vendor"."""
+    return _DOER.fullmatch(word) is not None
+
+
 def kind_words(kind: str, content: Content) -> set[str]:
     """The forms of a name of a kind of thing, in any place."""
     return {
