@@ -23,6 +23,7 @@ from sarag_rdf.extraction.names import (
     type_of_noun,
 )
 from sarag_rdf.extraction.phrases import PhraseMatcher
+from sarag_rdf.extraction.prose import prose_text
 
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _LOWER_CASE = english("names", "lower_case") | english("phrases", "prepositions")
@@ -206,7 +207,7 @@ def _is_heading(
     is_dated = len(spans) > 1 and spans[1].is_date and (spans[0].begin, spans[0].name) == (0, topic)
     if is_dated and doc[spans[0].end : spans[1].begin].text == ",":
         return True
-    lines = (line.strip("# \t") for line in doc.text.split("\n"))
+    lines = (line.strip("# \t") for line in prose_text(doc).split("\n"))
     is_said = any(topic.casefold() in line.casefold() for line in lines if line != topic)
     is_linked = any(span.name == topic != doc[span.begin : span.end].text for span in spans)
     is_plain = sum(map(_is_plain, topic.split())) > (topic.split()[0] not in ("A", "An"))
@@ -412,7 +413,7 @@ def _opening_name_of_topic(
         return ""  # "Interview with Ada Lind"
     is_full = len(words) > 1 and len(title_words) > 1 and words[-1] == title_words[-1]
     is_full = is_full and "of" not in title_words
-    is_person = types[key] == "person" or short_names_of_person(doc.text) != ()
+    is_person = types[key] == "person" or short_names_of_person(prose_text(doc)) != ()
     if is_full and (is_person or words[0] == title_words[0]):
         return first.name
     if types[key] == "person" and title_key.startswith(f"{key} of "):

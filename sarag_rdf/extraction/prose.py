@@ -7,7 +7,8 @@ of links are prose. A text may be a part of a file, so that it may begin within 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby, pairwise, takewhile
 from typing import TYPE_CHECKING
 
@@ -241,24 +242,65 @@ def cells(table: Span) -> Iterator[Span]:
 
 # Documents that were parsed by their prose alone
 
-_KEY = "source_text"
+_KEY = "texts"
 _HEADING = re.compile(r"[ \t>]*(?:#{1,6}[ \t]|(?:[-*+][ \t]+|\d+\.[ \t]+)?(?:\*\*|__))")
 _BLANK_LINE = re.compile(r"\n\s*\n")
+_ANY_WORD = re.compile(r"\w+")
+
+
+class _Texts:
+    """The whole text of a document and its prose, which `Doc.text` joins from all tokens."""
+
+    def __init__(self, whole: str, prose: str) -> None:
+        self.whole, self.prose, self.is_other = whole, prose, whole != prose
+
+    @cached_property
+    def words(self) -> Mapping[str, Sequence[int]]:
+        """Where each word of the prose begins."""
+        places: dict[str, list[int]] = {}
+        for match in _ANY_WORD.finditer(self.prose):
+            places.setdefault(match[0], []).append(match.start())
+        return places
 
 
 def set_source_text(doc: Doc, text: str) -> None:
     """Record the text of which the parsed one is the prose."""
-    doc.user_data[_KEY] = text
+    doc.user_data[_KEY] = _Texts(text, doc.text)
+
+
+def _texts(doc: Doc) -> _Texts:
+    if _KEY not in doc.user_data:
+        set_source_text(doc, doc.text)
+    texts: _Texts = doc.user_data[_KEY]
+    return texts
 
 
 def whole_text(doc: Doc) -> str:
     """The text that was recorded, else that of the document itself."""
-    return str(doc.user_data.get(_KEY, doc.text))
+    return _texts(doc).whole
+
+
+def prose_text(doc: Doc) -> str:
+    """The text of the document itself, which is joined only once."""
+    return _texts(doc).prose
+
+
+def places_of(doc: Doc, name: str) -> list[tuple[int, int]]:
+    """Begin and end of each place where a name stands in the prose as whole words."""
+    texts, pattern = _texts(doc), re.compile(rf"\b{re.escape(name)}\b")
+    if (first := _ANY_WORD.match(name)) is None:
+        return [match.span() for match in pattern.finditer(texts.prose)]
+    places: list[tuple[int, int]] = []
+    for begin in texts.words.get(first[0], ()):
+        match = pattern.match(texts.prose, begin)
+        if match and not (places and begin < places[-1][1]):
+            places.append(match.span())
+    return places
 
 
 def has_other_text(doc: Doc) -> bool:
     """Whether the text has parts that are not prose."""
-    return whole_text(doc) != doc.text
+    return _texts(doc).is_other
 
 
 def source_text(span: Span) -> str:
@@ -280,7 +322,7 @@ def is_prose(span: Span) -> bool:
 
 def is_heading(span: Span) -> bool:
     """Whether a span is in a line that is a Markdown heading, or begins in bold type."""
-    whole = span.doc.user_data.get(_KEY, "")
+    whole = whole_text(span.doc)
     return _HEADING.match(whole, whole.rfind("\n", 0, span.start_char) + 1) is not None
 
 
@@ -289,14 +331,14 @@ def is_label(span: Span) -> bool:
 
     A common noun or a part of a word follows it, and the text has it nowhere else.
     """
-    doc = span.doc
-    before = doc.text[max(span.start_char - 9, 0) : span.start_char].rpartition("\n")[2].strip()
+    doc, text = span.doc, prose_text(span.doc)
+    before = text[max(span.start_char - 9, 0) : span.start_char].rpartition("\n")[2].strip()
     after = doc[span.end : span.end + 1]
     if not before.rstrip(".)").strip("(-*0123456789") and after.text in (":", "."):
         return True
     is_first = span[0].is_sent_start or before.endswith(":")
     is_part = after.text == "-" or any(t.is_lower and t.tag_ in ("NN", "NNS") for t in after)
-    return is_first and is_part and len(re.findall(rf"\b{re.escape(span.text)}\b", doc.text)) == 1
+    return is_first and is_part and len(places_of(doc, span.text)) == 1
 
 
 def is_in_heading(span: Span) -> bool:
@@ -310,6 +352,6 @@ def is_in_heading(span: Span) -> bool:
     words = [token.text for token in line if token.is_alpha and len(token) > 2]
     if len(words) > 1 and all(map(str.isupper, words)):
         is_word = all(token.is_alpha and len(token) > 3 for token in span)
-        return is_word and span.doc.text.count(span.text) == 1
+        return is_word and prose_text(span.doc).count(span.text) == 1
     is_header = all(token.text in _HEADERS for token in span)
     return is_header and not any(token.tag_ in FINITE for token in line)

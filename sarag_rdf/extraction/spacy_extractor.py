@@ -53,6 +53,7 @@ from sarag_rdf.extraction.prose import (
     FINITE,
     block_ends,
     prose_of,
+    prose_text,
     set_source_text,
     source_text,
     whole_text,
@@ -164,7 +165,7 @@ class SpacyExtractor:
         texts = (self._with_source_text(document.text) for document in ahead)
         docs = self.pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
-            is_headline = self._is_headline(document.title, doc.text)
+            is_headline = self._is_headline(document.title, prose_text(doc))
             yield parse_document(doc, document.title, self._matcher, is_headline=is_headline)
 
     def _with_source_text(self, text: str) -> Doc:
@@ -228,7 +229,7 @@ def _prepare(doc: Doc) -> Doc:
         for before, token in pairwise(doc):
             if before.text == "(" and (years := _YEARS.fullmatch(token.text)):
                 retokenizer.split(token, [*years.groups()], [(token, 0)] * 3)
-    ends = block_ends(whole_text(doc)) if "\n" in doc.text else set()
+    ends = block_ends(whole_text(doc)) if "\n" in prose_text(doc) else set()
     for before, space in pairwise(doc[:-1]):
         if "\n" in space.text:
             offsets = range(space.idx, space.idx + len(space))
@@ -249,10 +250,10 @@ def parse_document(
     from sarag_rdf.extraction.clauses import find_clauses
     from sarag_rdf.extraction.coreference import resolve_coreference
 
-    topic = topic_name(title, doc.text)
+    topic = topic_name(title, prose_text(doc))
     spans = _mention_spans(doc, topic, matcher)
     names = [span.name for span in spans if not span.is_date]
-    longer = topic_name(title, doc.text, names)
+    longer = topic_name(title, prose_text(doc), names)
     if topic and topic == " ".join(title.split()) and topic not in names:
         longer = name_in_headline(title, names, is_headline=is_headline)
     if longer != topic:
@@ -278,7 +279,7 @@ def parse_document(
             finder.argument,
             "" if coreference.is_heading else coreference.topic,
         )
-        stated = tuple(reader.relations(find_cells(whole_text(doc), doc.text, matcher)))
+        stated = tuple(reader.relations(find_cells(whole_text(doc), prose_text(doc), matcher)))
         mentions += tuple(reader.mentions.values())
     else:
         stated = ()
@@ -365,7 +366,7 @@ def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
     for mention_span in coreference.mention_spans:
         named[mention_span.name][doc[mention_span.begin].sent.start] = None
     named[coreference.topic] = dict.fromkeys(list(sentences)[:MAX_SENTENCES])
-    short = short_names_of_person(doc.text)
+    short = short_names_of_person(prose_text(doc))
     for name, cluster in coreference.clusters.items():
         texts = build_descriptions(name, (sentences[start] for start in named[name]))
         aliases = cluster.aliases
