@@ -42,7 +42,7 @@ Without "of" at the start of a sentence or before a bracket: "Ada, Countess Tarn
 _WORD = r"[^\W\d_a-z][\w'\u2019-]*"
 _SMALL = "in|on|at|of|with|from|to|for|by|under|over|and|the|a|an"
 _SUBJECT = re.compile(
-    rf"(?:^|\n|[.!?:]\s)\W*(?P<name>{_WORD}(?:(?: (?:{_SMALL}))* {_WORD})+)"
+    rf"(?:^|(?<=\w)(?>\W*?(?:\n|[.!?:]\s)))\W*+(?P<name>{_WORD}(?:(?: (?:{_SMALL}))* {_WORD})+)"
     r"(?= (?:was|is|has) (\w+))"
 )
 _INDEFINITE = re.compile(rf" an? {_WORD}")

@@ -229,14 +229,15 @@ def cells(table: Span) -> Iterator[Span]:
 
     A first name begins a name: "Karen Bird | Ken Moss".
     """
-    text = _LABEL.sub(lambda match: " " + "|" * (len(match[0]) - 1), table.text)
+    whole = table.text
+    text = _LABEL.sub(lambda match: " " + "|" * (len(match[0]) - 1), whole)
     text = _WORDS.sub(
         lambda m: f"{m[1]}{' |'[m[2] in FIRST_NAMES and m[1] not in FIRST_NAMES]}", text
     )
     for match in _CELL.finditer(text):
         span = table.char_span(*match.span())
         is_short = match[0].count(" ") < 3 or " of " in match[0]
-        if span is not None and is_short and not _PHRASE.match(table.text, match.end()):
+        if span is not None and is_short and not _PHRASE.match(whole, match.end()):
             yield span
 
 
