@@ -17,6 +17,8 @@ from importlib.util import find_spec
 from itertools import chain, pairwise, tee
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, Options, option
@@ -224,20 +226,39 @@ def load_pipeline(model: str | None = None) -> Language:
 
 
 def _prepare(doc: Doc) -> Doc:
-    """Two years in brackets as three tokens ("(1627\u20131690)"); what ends a block, a sentence."""
-    with doc.retokenize() as retokenizer:
-        for before, token in pairwise(doc):
-            if before.text == "(" and (years := _YEARS.fullmatch(token.text)):
-                retokenizer.split(token, [*years.groups()], [(token, 0)] * 3)
+    """Two years in brackets as three tokens ("(1627\u20131690)"); what ends a block, a sentence.
+
+    Attributes are set for all tokens at once, as spaCy reads the document whenever one is set.
+    """
+    doc = _with_years_apart(doc)
     ends = block_ends(whole_text(doc)) if "\n" in prose_text(doc) else set()
+    starts = doc.to_array("SENT_START").astype("int64")
     for before, space in pairwise(doc[:-1]):
         if "\n" in space.text:
             offsets = range(space.idx, space.idx + len(space))
             if before.text in _STOPS or not ends.isdisjoint(offsets):
-                doc[space.i + 1].is_sent_start = True
-                for token in doc[space.i + 2 : space.i + 3]:
-                    token.is_sent_start = False  # else the parser ends a sentence after one word
-    return doc
+                starts[space.i + 1] = 1
+                starts[space.i + 2 : space.i + 3] = -1  # else a sentence may end after one word
+    return doc.from_array(["SENT_START"], starts.astype("uint64"))
+
+
+def _with_years_apart(doc: Doc) -> Doc:
+    from spacy.tokens import Doc
+
+    tokens = [(token.text, token.whitespace_ != "", token.norm) for token in doc]
+    words = list[tuple[str, bool, int]](tokens[:1])
+    for (before, *_), token in pairwise(tokens):
+        years = _YEARS.fullmatch(token[0]) if before == "(" else None
+        if years is not None:
+            first, dash, last = ((word, False, doc.vocab[word].norm) for word in years.groups())
+            words += [first, dash, (last[0], token[1], last[2])]
+        else:
+            words.append(token)
+    if len(words) == len(doc):
+        return doc
+    texts, spaces, norms = zip(*words, strict=True)
+    apart = Doc(doc.vocab, words=texts, spaces=spaces, user_data=doc.user_data)
+    return apart.from_array(["NORM"], np.array(norms, "uint64"))
 
 
 def parse_document(
