@@ -102,10 +102,13 @@ def _pair(
 
 def _tables(lines: Sequence[str]) -> Iterator[range]:
     """The rows of tables: around a rule of hyphens and bars, or several lines between bars."""
+    end = 1
     for number, line in enumerate(lines):
-        if number and "|" in line and _TABLE_RULE.fullmatch(line) and "|" in lines[number - 1]:
+        is_rule = number >= end and "|" in line and _TABLE_RULE.fullmatch(line)
+        if is_rule and "|" in lines[number - 1]:
             rows = takewhile(lambda n: "|" in lines[n], range(number + 1, len(lines)))
-            yield range(number - 1, max(rows, default=number) + 1)
+            end = max(rows, default=number) + 1
+            yield range(number - 1, end)
     yield from _runs([bool(_BARRED.fullmatch(line)) for line in lines], 2)
 
 
