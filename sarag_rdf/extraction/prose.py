@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import groupby, pairwise, takewhile
 from typing import TYPE_CHECKING
 
+from sarag_rdf.base.sentences import blocks
 from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, english, english_pattern, listed
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def prose_of(text: str) -> str:
     indented = _indented(text.split("\n"))
     lines = _ELEMENT.sub(_blank, _COMMENT.sub(_blank, text)).split("\n")
     settings = _runs([bool(_SETTING.fullmatch(line)) for line in lines], 2)
-    hidden = {n for run in (*_fenced(lines), *_tables(lines), *indented, *settings) for n in run}
+    hidden = {n for run in (*fenced(lines), *_tables(lines), *indented, *settings) for n in run}
     text = "\n".join(" " * len(line) if n in hidden else line for n, line in enumerate(lines))
     for pattern in _INLINE:
         text = pattern.sub(_blank, text)
@@ -63,7 +64,7 @@ def _spaces(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
-def _fenced(lines: Sequence[str]) -> list[range]:
+def fenced(lines: Sequence[str]) -> list[range]:
     """The lines of fenced code.
 
     A text that begins within a code block shows by a closing fence that has a language.
@@ -146,11 +147,6 @@ def _runs(flags: Sequence[bool], least: int) -> list[range]:
 
 # Lines that end a heading, an item of a list, a row of a table, a setting or a paragraph
 
-_BLOCK = re.compile(
-    r"[ \t>]*(?:#{1,6}[ \t]|[-*+\u2022][ \t]|\(?\d{1,3}[.)][ \t]|\||[=-]{3,}[ \t]*$)"
-)
-"""The start of a line that begins a block: a heading, an item, a row, the rule under a heading."""
-_ENTRY = re.compile(r"[ \t>]*\W{0,2}[A-Z][\w /()-]{1,40}:\W{0,2}[ \t]\S")
 _TURNING = english("prose", "turning")
 _SLACK = 8
 """A line may be shorter than the longest one of its block by so many characters and a word."""
@@ -159,31 +155,21 @@ _SLACK = 8
 def block_ends(text: str) -> set[int]:
     """The offsets of the line breaks that end a block, and with it a sentence.
 
-    Blank lines do, and so do the lines of Markdown and entries ("Key: value"). Any other line break
-    does unless the text was wrapped there: the next line begins in lower case, or the line has a
-    word before it that needs another one ("of"), or it has no room for the next word. Texts of
-    which no line shows that they were wrapped are not.
+    Those before the blocks of `base.sentences` do. Any other line break does unless the text was
+    wrapped there: the next line begins in lower case, or the line has a word before it that needs
+    another one ("of"), or it has no room for the next word. Texts of which no line shows that they
+    were wrapped are not.
     """
-    ends, blocks = set(), list[list[tuple[int, str]]]([[]])
-    offset = 0
-    for line in text.split("\n"):
-        last = blocks[-1]
-        is_new = not last or not line.strip() or last[0][1].lstrip().startswith("#")
-        is_entry = not is_new and _ENTRY.match(line) and _ENTRY.match(last[-1][1])
-        if is_new or is_entry or _BLOCK.match(line):
-            ends.add(offset - 1)
-            blocks.append([])
-        if line.strip():
-            blocks[-1].append((offset + len(line), line))
-        offset += len(line) + 1
-    breaks = [(*pair, block) for block in blocks for pair in pairwise(block)]
-    wrapped = {end: len(line) for (end, line), (_, after), _ in breaks if _runs_on(line, after)}
+    found = blocks(text)
+    ends = {block[0][0] - 1 for block in found}
+    breaks = [(*pair, block) for block in found for pair in pairwise(block)]
+    wrapped = {at: len(line) for (_, line), (at, after), _ in breaks if _runs_on(line, after)}
     usual = sorted(wrapped.values())[len(wrapped) // 2] if wrapped else 0
-    widths = {id(block): max(usual, *(len(each) for _, each in block)) for block in blocks if block}
-    for (end, line), (_, after), block in breaks:
+    widths = {id(block): max(usual, *(len(each) for _, each in block)) for block in found}
+    for (_, line), (begin, after), block in breaks:
         is_full = usual and len(line) + len(after.split()[0]) + 1 + _SLACK > widths[id(block)]
-        if end not in wrapped and not is_full:
-            ends.add(end)
+        if begin not in wrapped and not is_full:
+            ends.add(begin - 1)
     return ends - {-1}
 
 

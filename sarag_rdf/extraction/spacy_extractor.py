@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain, pairwise, tee
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -232,7 +232,7 @@ def _prepare(doc: Doc) -> Doc:
     """
     doc = _with_years_apart(doc)
     ends = block_ends(whole_text(doc)) if "\n" in prose_text(doc) else set()
-    starts = doc.to_array("SENT_START").astype("int64")
+    starts: Any = doc.to_array("SENT_START").astype("int64")
     for before, space in pairwise(doc[:-1]):
         if "\n" in space.text:
             offsets = range(space.idx, space.idx + len(space))
@@ -256,9 +256,10 @@ def _with_years_apart(doc: Doc) -> Doc:
             words.append(token)
     if len(words) == len(doc):
         return doc
-    texts, spaces, norms = zip(*words, strict=True)
+    texts, spaces, norms = map(list, zip(*words, strict=True))
+    array: Any = np.array(norms, "uint64")
     apart = Doc(doc.vocab, words=texts, spaces=spaces, user_data=doc.user_data)
-    return apart.from_array(["NORM"], np.array(norms, "uint64"))
+    return apart.from_array(["NORM"], array)
 
 
 def parse_document(
