@@ -102,7 +102,7 @@ def sentence_spans(text: str, *, headings: bool = True) -> list[tuple[int, int]]
     starts = [*_starts_of_blocks(text), len(text)]
     bounds, place = [0], 0
     for match in _END.finditer(text):
-        while starts[place] < match.start():
+        while starts[place] <= match.start():
             bounds.append(starts[place])
             place += 1
         if match[0][0] in "\u3002\uff01\uff1f\uff61" or _ends_sentence(text, bounds[-1], match):
@@ -138,11 +138,6 @@ def _ends_sentence(text: str, begin: int, mark: re.Match[str]) -> bool:
     if _COMPANY.search(text, *before):
         return _STARTER.match(text, position) is not None
     return _ABBREVIATION.search(text, *before) is None
-
-
-def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, with every run of white space replaced by one space."""
-    return [" ".join(text[begin:end].split()) for begin, end in sentence_spans(text)]
 
 
 _WORD = re.compile(r"\S+")

@@ -346,25 +346,17 @@ def _with_classes(
     from sarag_rdf.extraction.mentions import MentionSpan
 
     result = {(span.begin, span.end): span for span in spans}
-    places: dict[int, list[tuple[int, int]]] = {}
-    """Begin and end of the spans that have a token."""
-    for begin, end in result:
-        for i in range(begin, end):
-            places.setdefault(i, []).append((begin, end))
 
     def add(whole: Span, name: Span, label: str) -> None:
         """Name a thing of the class with a label, unless other names are in its span."""
         types = sorted(matcher.entity_types(matcher.own_classes(label)[0]))
-        around = chain.from_iterable(places.get(i, ()) for i in range(whole.start, whole.end))
-        inside = [result[place] for place in dict.fromkeys(around) if place in result]
+        inside = [s for s in result.values() if s.begin < whole.end and s.end > whole.start]
         if all(s.name == label or _may_be(s, name, types) for s in inside):
             for span in inside:
                 del result[span.begin, span.end]
             begin, end = whole.start, whole.end
             found = MentionSpan(begin, end, name.text, types[0], False, STATED, label.lower())
             result[begin, end] = found
-            for i in range(begin, end):
-                places.setdefault(i, []).append((begin, end))
 
     for token in doc:
         is_noun = token.tag_ == "NN" and token.is_lower and token.dep_ in _ARGUMENTS

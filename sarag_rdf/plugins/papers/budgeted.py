@@ -34,14 +34,9 @@ from sarag_rdf.base.ports import (
     Matrix,
     Services,
 )
-from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Usage
-from sarag_rdf.extraction.names import (
-    build_descriptions,
-    clean_name,
-    is_name,
-    sentences_with_name,
-)
+from sarag_rdf.extraction.names import build_descriptions, clean_name, is_name
+from sarag_rdf.plugins.named_sentences import sentences_with_name, split_sentences
 
 DAMPING: Final = 0.85
 _BLOCK: Final = 1024
