@@ -7,16 +7,29 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from itertools import pairwise
 
 NOT_IN_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """A character that XML 1.0 does not allow."""
 _BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_GERMAN_MONTHS = (
+    "Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember"
+)
+_BLOCK = re.compile(
+    r"[ \t>]*(?:#{1,6}[ \t]|[-*+\u2022][ \t]|\(?\d{1,3}[.)][ \t]|\||[=-]{3,}[ \t]*$)"
+)
+"""The start of a line that begins a block: a heading, an item, a row, the rule under a heading."""
+_ENTRY = re.compile(r"[ \t>]*\W{0,2}[A-Z][\w /()-]{1,40}:\W{0,2}[ \t]\S")
+_RULE = re.compile(r"[ \t>]*[=|:+-][=|:+ \t-]*")
+_NUMBERED = re.compile(r"[\s>(]*\d{1,3}\.")
+_HEADING = re.compile(r"[ \t>]*#{1,6}[ \t]")
+_DAY = re.compile(rf"\s*\d{{1,2}}\.\s+(?:{_GERMAN_MONTHS})\b")
+"""A line that begins with the day of a German date is no item."""
 _END = re.compile(
     r"(?<![.!?\u2026\u061f\u06d4\u0964\u0965])[.!?\u2026\u061f\u06d4\u0964\u0965]+[\"'\u201d\u2019)\]]*(?=\s)"
-    r"(?!(?<=\d\.)(?<!\d{3}\.)\s+(?:Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|"
-    r"November|Dezember)\b)"
+    rf"(?!(?<=\d\.)(?<!\d{{3}}\.)\s+(?:{_GERMAN_MONTHS})\b)"
     r"|[\u3002\uff01\uff1f\uff61]+[\u300d\u300f\u201d\u2019\uff09]*"
-    r"|\n\s*\n"
 )
 _ABBREVIATION = re.compile(
     r"(?<![^\s(\[\"'\u201c\u2018])(?<!\w')(?:[^\W\d_]|(?:[^\W\d_]\.)+[^\W\d_]|Mr|Mrs|Ms|Dr|Prof|St|"
@@ -38,32 +51,74 @@ STOP_WORDS = frozenset(
 """Words of questions that match nothing, since they are too common."""
 
 
-def sentence_spans(text: str) -> list[tuple[int, int]]:
+def blocks(text: str) -> list[list[tuple[int, str]]]:
+    r"""The lines of each block of Markdown or plain text, with the offsets at which they begin.
+
+    Blocks are headings, items of lists, rows of tables, the rules under headings, entries
+    ("Key: value" after another one), paragraphs, and blank lines.
+
+    >>> [[line for _, line in block] for block in blocks("# Pay\nIt is\nlow.\n- Bread")]
+    [['# Pay'], ['It is', 'low.'], ['- Bread']]
+    """
+    found: list[list[tuple[int, str]]] = []
+    offset = 0
+    for line in text.split("\n"):
+        first, last = (found[-1][0][1], found[-1][-1][1]) if found else ("", "")
+        is_new = not first.strip() or not line.strip() or first.lstrip().startswith("#")
+        is_entry = not is_new and _ENTRY.match(line) and _ENTRY.match(last)
+        if is_new or is_entry or _BLOCK.match(line):
+            found.append([])
+        found[-1].append((offset, line))
+        offset += len(line) + 1
+    return found
+
+
+def _starts_of_blocks(text: str) -> Iterator[int]:
+    """Where blocks begin, rows of tables without outer bars among them, and what follows a rule."""
+    for block in blocks(text):
+        if not _DAY.match(block[0][1]):
+            yield block[0][0]
+        for (_, before), (begin, line) in pairwise(block):
+            if "|" in before or "|" in line or _RULE.fullmatch(before):
+                yield begin
+
+
+def sentence_spans(text: str, *, headings: bool = True) -> list[tuple[int, int]]:
     """(begin, end) of each sentence in code points, ascending, without the space between them.
 
-    Together they hold every character that is not white space. A blank line and a CJK end mark
-    always end a sentence. Any other mark ends one before white space, unless a lower-case letter
-    or a mark of punctuation follows, opening quotation marks and brackets aside. A full stop
-    after an initial, a common English abbreviation or the day of a German date ends none; after
-    "No." it does unless a digit follows, and after "Inc." and the like if an article, pronoun or
-    preposition follows.
+    Together they hold every character that is not white space, unless `headings` and rules are
+    left out, which they are only from texts with sentences.
+
+    The end of a block (`blocks`) and a CJK end mark always end a sentence. Any other mark ends one
+    before white space, unless a lower-case letter or a mark of punctuation follows, opening
+    quotation marks and brackets aside. A full stop after an initial, a common English abbreviation,
+    the number of an item or the day of a German date ends none; after "No." it does unless a digit
+    follows, and after "Inc." and the like if an article, pronoun or preposition follows.
 
     >>> text = "J. R. Smith met Dr. Lee. They left in 1999. Why?"
     >>> [text[begin:end] for begin, end in sentence_spans(text)]
     ['J. R. Smith met Dr. Lee.', 'They left in 1999.', 'Why?']
     """
-    bounds = [0]
+    starts = [*_starts_of_blocks(text), len(text)]
+    bounds, place = [0], 0
     for match in _END.finditer(text):
-        if match[0][0] in "\n\u3002\uff01\uff1f\uff61" or _ends_sentence(text, bounds[-1], match):
+        while starts[place] <= match.start():
+            bounds.append(starts[place])
+            place += 1
+        if match[0][0] in "\u3002\uff01\uff1f\uff61" or _ends_sentence(text, bounds[-1], match):
             bounds.append(match.end())
+    bounds += starts[place:]
     spans = []
-    for begin, end in zip(bounds, [*bounds[1:], len(text)], strict=True):
+    for begin, end in pairwise(bounds):
         sentence = text[begin:end]
         begin += len(sentence) - len(sentence.lstrip())
         end = begin + len(sentence.strip())
         if begin < end:
             spans.append((begin, end))
-    return spans
+    if headings:
+        return spans
+    said = [s for s in spans if not (_HEADING.match(text, *s) or _RULE.fullmatch(text, *s))]
+    return said or spans
 
 
 def _ends_sentence(text: str, begin: int, mark: re.Match[str]) -> bool:
@@ -75,17 +130,14 @@ def _ends_sentence(text: str, begin: int, mark: re.Match[str]) -> bool:
         return False
     if mark[0].rstrip("\"'\u201d\u2019)]") != ".":
         return True
+    if _NUMBERED.fullmatch(text, begin, mark.end()):
+        return False
     before = max(begin, mark.start() - _LENGTH), mark.start() + 1
     if _NUMBER.search(text, *before):
         return not following.isdigit()
     if _COMPANY.search(text, *before):
         return _STARTER.match(text, position) is not None
     return _ABBREVIATION.search(text, *before) is None
-
-
-def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, with every run of white space replaced by one space."""
-    return [" ".join(text[begin:end].split()) for begin, end in sentence_spans(text)]
 
 
 _WORD = re.compile(r"\S+")

@@ -119,13 +119,13 @@ def saying(text: str, statement: str, phrase: str, language: str) -> tuple[int, 
         words = words_of(text[slice(*span)], language)
         return sum(n * len(own & words) / len(own) for own, n in parts if own)
 
-    spans = [line for span in sentence_spans(text) for line in _lines(text, span, phrase)]
+    sentences = sentence_spans(text, headings=False)
+    spans = [line for span in sentences for line in _lines(text, span, phrase)]
     return max(spans, key=said, default=(0, 0))
 
 
 def _lines(text: str, span: tuple[int, int], key: str) -> Iterator[tuple[int, int]]:
-    """A sentence, or its lines where they are rows of a table or one is a value with its key."""
+    """A sentence, or its lines where one is a value with its key."""
     lines = [*re.finditer(r"[^\n]+", text[slice(*span)])]
-    keyed = (re.match(rf"\W*{re.escape(key)}\W*:", line[0], re.I) for line in lines)
-    is_split = any("|" in line[0] for line in lines) or any(keyed)
+    is_split = any(re.match(rf"\W*{re.escape(key)}\W*:", line[0], re.I) for line in lines)
     yield from ((span[0] + m.start(), span[0] + m.end()) for m in lines) if is_split else (span,)

@@ -16,6 +16,7 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import EntityType, Mention, Relation
 from sarag_rdf.extraction.names import ENGLISH, listed
 from sarag_rdf.extraction.phrases import Argument, PhraseMatcher
+from sarag_rdf.extraction.prose import fenced
 from sarag_rdf.extraction.text_values import UNIT_IRIS, ValueKind, parse_value
 from sarag_rdf.extraction.typed_statements import CONFIDENCE, UNIT_OF_LABEL, literal
 from sarag_rdf.graph.ontology.schema import OntologyProperty
@@ -23,7 +24,6 @@ from sarag_rdf.graph.ontology.schema import OntologyProperty
 _KEYED = re.compile(r"[\s>*+-]*([A-Z\w][^\n:;*|.,]{1,40}?)\**:\**[ \t]+([^\n;*|]+)")
 _NEXT_KEYED = re.compile(r"; ([A-Z\w][^\n:;*|.,]{1,40}?): ([^\n;*|]+)")
 _HEADING = re.compile(r"(?:#{1,6}[ \t]+|\*\*)([^|:]+?)[ \t#*]*$")
-_FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _INDENTED = re.compile(r"(?:\t| {4}| +[*+-] )")
 _RULE = re.compile(r"[\s|:+-]+")
 _MARKS = re.compile(r"[*_`]+|<[^<>]*>")
@@ -58,17 +58,19 @@ def find_cells(text: str, prose: str, matcher: PhraseMatcher) -> Iterator[Cell]:
     Lines that are not prose are no keys and values, but code and settings; nor are those below
     others. A heading that is no usual one of a section says what the lines below it are about.
     """
-    subject, is_code = "", False
-    lines = zip(text.split("\n"), prose.split("\n"), strict=True)
-    for is_table, block in groupby(lines, lambda pair: "|" in pair[0]):
+    subject, is_comment = "", False
+    lines = text.split("\n")
+    code = {number for block in fenced(lines) for number in block}
+    said_lines = zip(range(len(lines)), lines, prose.split("\n"), strict=True)
+    for is_table, block in groupby(said_lines, lambda each: "|" in each[1]):
         if is_table:
-            rows = [line for line, _ in block]
-            if not is_code and not any(map(_INDENTED.match, rows)):
+            rows = [line for number, line, _ in block if number not in code]
+            if not is_comment and not any(map(_INDENTED.match, rows)):
                 yield from _of_table(rows, subject, matcher)
             continue
-        for line, said in block:
-            is_code ^= _FENCE.match(line) is not None or line.strip() in ("<!--", "-->")
-            if is_code or _INDENTED.match(line):
+        for number, line, said in block:
+            is_comment ^= line.strip() in ("<!--", "-->")
+            if number in code or is_comment or _INDENTED.match(line):
                 continue
             if heading := _HEADING.match(line):
                 is_usual = heading[1].casefold() in _SECTIONS

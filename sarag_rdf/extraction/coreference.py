@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 
 from spacy.tokens import Doc, Token
 
@@ -23,6 +24,7 @@ from sarag_rdf.extraction.names import (
     type_of_noun,
 )
 from sarag_rdf.extraction.phrases import PhraseMatcher
+from sarag_rdf.extraction.prose import prose_text
 
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii", "iv"})
 _LOWER_CASE = english("names", "lower_case") | english("phrases", "prepositions")
@@ -206,7 +208,7 @@ def _is_heading(
     is_dated = len(spans) > 1 and spans[1].is_date and (spans[0].begin, spans[0].name) == (0, topic)
     if is_dated and doc[spans[0].end : spans[1].begin].text == ",":
         return True
-    lines = (line.strip("# \t") for line in doc.text.split("\n"))
+    lines = (line.strip("# \t") for line in prose_text(doc).split("\n"))
     is_said = any(topic.casefold() in line.casefold() for line in lines if line != topic)
     is_linked = any(span.name == topic != doc[span.begin : span.end].text for span in spans)
     is_plain = sum(map(_is_plain, topic.split())) > (topic.split()[0] not in ("A", "An"))
@@ -313,6 +315,11 @@ def _short_forms(
     companies = {
         bare: key for key in keys if (bare := " ".join(_strip_endings(key, _LEGAL_FORMS))) != key
     }
+    ends: dict[tuple[str, ...], list[str]] = {}
+    for long, parts in people.items():
+        beyond = (tuple(parts[n:]) for n in range(1, len(parts)))
+        for part in {(*parts[:1],), (*parts[:1], "", *parts[-1:]), *beyond}:
+            ends.setdefault(part, []).append(long)
     with_initials = {s.key for s in mention_spans if re.match(r"(?:[A-Z]\.[ -]?)+[A-Z]\w", s.name)}
     with_family_name = {s.key for s in mention_spans if re.search(r" \w+-[a-z]+$", s.name)}
     for key in keys:
@@ -323,7 +330,11 @@ def _short_forms(
         if type_ == "geopolitical" or not words or key == title_key:
             continue
         longer = []
-        for long, parts in people.items():
+        unranked = words[1:] if words[0] in _RANKS and len(words) > 1 else words
+        parted = (words[0], "", words[-1]), tuple(unranked), (words[-1],)
+        shared = (ends.get(part, ()) for part in parted[: 2 + (key in with_initials)])
+        for long in dict.fromkeys(chain.from_iterable(shared)):
+            parts = people[long]
             is_family_name = long in with_family_name  # Chow Man-lok
             is_first = words == parts[:1] and (
                 type_ == "person"
@@ -331,7 +342,6 @@ def _short_forms(
                 or (type_ == "organization" and long == title_key)
             )
             is_inner = len(words) > 1 and (words[0], words[-1]) == (parts[0], parts[-1])
-            unranked = words[1:] if words[0] in _RANKS and len(words) > 1 else words
             is_last = unranked == parts[-len(unranked) :] and "of" not in parts
             is_shorter = len(parts) > len(unranked) and (is_first or is_inner or is_last)
             is_shorter = is_shorter or (key in with_initials and _has_initials(words, parts))
@@ -412,7 +422,7 @@ def _opening_name_of_topic(
         return ""  # "Interview with Ada Lind"
     is_full = len(words) > 1 and len(title_words) > 1 and words[-1] == title_words[-1]
     is_full = is_full and "of" not in title_words
-    is_person = types[key] == "person" or short_names_of_person(doc.text) != ()
+    is_person = types[key] == "person" or short_names_of_person(prose_text(doc)) != ()
     if is_full and (is_person or words[0] == title_words[0]):
         return first.name
     if types[key] == "person" and title_key.startswith(f"{key} of "):
@@ -483,7 +493,8 @@ def _pronouns(
         elif token.dep_ in _OBJECTS and word == _OBJECT_FORMS.get(gender):
             own = next((c for c in token.head.children if c.dep_ in SUBJECTS), None)
             begin = own.left_edge.i if own and token.head.pos_ == "VERB" else 0
-            before = next((n for i, n in reversed(subjects.items()) if i < begin), "")
+            earlier = reversed(subjects.items()) if begin else ()
+            before = next((name for i, name in earlier if i < begin), "")
             if own and before == topic.name != subjects.get(own.i):
                 name = last = topic.name
         if token.dep_ in SUBJECTS and token.tag_ not in ("WDT", "WP"):

@@ -13,6 +13,7 @@ from sarag_rdf.base.types import EntityType
 from sarag_rdf.extraction.entity_typing import SUBJECTS
 from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.names import english_pattern, type_of_noun
+from sarag_rdf.extraction.prose import prose_text
 
 _ACRONYM = re.compile(r"\s*\(\s*(?:the |or )?[\"'\u201c]?([A-Z][\w.&/-]{1,9}?)[\"'\u201d]?\s*[),;]")
 _KNOWN_AS = english_pattern("patterns", "known_as")
@@ -37,8 +38,8 @@ class DefinedAlias:
 
 def text_after(doc: Doc, mention_span: MentionSpan) -> str:
     """The 200 characters after a mention."""
-    space = doc[mention_span.end - 1].whitespace_
-    return (space + doc[mention_span.end : mention_span.end + 200].text_with_ws)[:200]
+    end = doc[mention_span.begin : mention_span.end].end_char
+    return prose_text(doc)[end : end + 200]
 
 
 def find_aliases(

@@ -16,6 +16,7 @@ from spacy.tokens import Doc, Span, Token
 from sarag_rdf.base.iris import strip_disambiguation
 from sarag_rdf.base.types import EntityType
 from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, KNOWN, english, type_of_noun
+from sarag_rdf.extraction.prose import prose_text
 
 NAMED, WORDS, PLACED, STATED = 1, 2, 3, 8
 """Weights of evidence: a label, the words of a name, a preposition, a noun or rank."""
@@ -103,7 +104,7 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     words = type_of_words(span.text)
     if words == "person" and _has_article(span):
         words = None
-    if words in (None, "person") and _LIFE.match(span.doc.text, span.end_char):
+    if words in (None, "person") and _LIFE.match(prose_text(span.doc), span.end_char):
         before, owner = token_before(span).text, span.doc[max(span.start - 2, 0)]
         if before == "of" and not owner.is_lower:  # "Mary of X (1 May 1500 - 1560)"
             return TypeEvidence("geopolitical", PLACED)
@@ -126,7 +127,7 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
     is_single = " " not in span.text.replace("- ", "-")
     if is_single and label_type != "person" and _is_adjective(span):
         return TypeEvidence("adjective", PLACED)
-    is_in_area = _IN_COUNTRY.match(span.doc.text, span.end_char) and not span.text.isupper()
+    is_in_area = _IN_COUNTRY.match(prose_text(span.doc), span.end_char) and not span.text.isupper()
     if words is None and (is_in_area or _is_in_life(span)):
         return TypeEvidence("geopolitical", PLACED)
     if is_single and not is_technical and _is_placed(span, label_type):
@@ -268,13 +269,18 @@ def _is_in_life(span: Span) -> bool:
 
     "Tarn, 4 May 1901" is a line; "(Turin, 24 August 1821 - 6 May 1899, X)".
     """
-    before, after = span.doc.text[: span.start_char], span.doc.text[span.end_char :]
-    is_in_letter = before[-1:] in ("\n", "") and _DATELINE.match(after) is not None
-    return (
-        is_in_letter
-        or _AFTER_DATE.search(before) is not None
-        or (_OPENED.search(before) is not None and _BEFORE_DATE.match(after) is not None)
-    )
+    text, begin, end = prose_text(span.doc), span.start_char, span.end_char
+    if text[max(begin - 1, 0) : begin] in ("\n", "") and _DATELINE.match(text, end):
+        return True
+    comma = token_before(span)
+    while comma.is_space and comma.i:
+        comma = comma.nbor(-1)
+    is_before_date = _BEFORE_DATE.match(text, end) is not None
+    if not is_before_date and comma.text != ",":
+        return False
+    bracket = text.rfind("(", 0, begin)
+    patterns = (_AFTER_DATE, _OPENED) if is_before_date else (_AFTER_DATE,)
+    return bracket >= 0 and any(pattern.match(text, bracket, begin) for pattern in patterns)
 
 
 def is_cast(span: Span) -> bool:

@@ -63,6 +63,7 @@ from sarag_rdf.extraction.prose import (
     is_in_heading,
     is_label,
     is_prose,
+    prose_text,
     tables,
 )
 
@@ -153,9 +154,10 @@ def find_mention_spans(doc: Doc, title: str) -> list[MentionSpan]:
     named = [(span, _TITLE) for span in _title_spans(doc, title)]
     titles = [(span, "WORK_OF_ART" if _is_nickname(span) else _QUOTE) for span in quoted(doc)]
     named += [(span, label) for span, label in titles if label == _QUOTE]
+    surnames = _surnames(doc)
     for ent in doc.ents:
         if ent.label_ in TYPES:
-            parts = map(_extended, map(_trim, _parts(ent, _surnames(doc))))
+            parts = map(_extended, map(_trim, _parts(ent, surnames)))
             named += [(_whole_words(part), ent.label_) for part in parts]
     named += titles
     named += [(span, _TITLED) for span in with_titles_of_nobility(doc)]
@@ -515,7 +517,7 @@ def _is_common(span: Span, small: frozenset[str]) -> bool:
     nothing: what stands in a single heading is not a name unless it has digits or more capitals.
     """
     words = [token for token in span if any(map(str.isalnum, token.text))]
-    if is_heading(span) and span.doc.text.count(span.text) == 1:
+    if is_heading(span) and prose_text(span.doc).count(span.text) == 1:
         return all(t.is_title or t.is_lower for t in words)
     return all(
         _is_listed(t.lower_, _VERBS, _COMMON) or (t.is_title and t.lower_ in small) for t in words
@@ -562,7 +564,7 @@ def _whole_words(span: Span) -> Span:
             end += 1
     span = doc[span.start : end]
     is_joined = doc[begin].text[:1].isupper() and doc[begin].ent_type_ != "NORP"
-    after = _HYPHENS.match(doc.text, span.end_char)
+    after = _HYPHENS.match(prose_text(doc), span.end_char)
     whole = doc.char_span(doc[begin if is_joined else span.start].idx, after.end() if after else 0)
     return whole or doc[begin if is_joined else span.start : span.end]
 
@@ -589,9 +591,9 @@ def _trim(span: Span) -> Span:
 
 def _opening(doc: Doc, title: str) -> Iterator[Span]:
     """The name at the start of the text that has all words of the title: "Andrés Bernal Reyes"."""
-    opening = lead_name(doc.text)
+    opening = lead_name(prose_text(doc))
     words = normalize_name(strip_disambiguation(title)).split()
-    begin = doc.text.find(opening)
+    begin = prose_text(doc).find(opening)
     span = doc.char_span(begin, begin + len(opening))
     is_longer = len(words) > 1 and set(words) < set(normalize_name(opening).split())
     if span and is_longer and not re.search(r" and | of the ", opening):
@@ -615,7 +617,7 @@ def _title_spans(doc: Doc, title: str) -> Iterator[Span]:
         joined = r"\s+".join(map(re.escape, words))
         pattern = r"(?<!\w)" + re.sub(r"\\-|'", r"\g<0>\\s?", joined) + r"(?!\w)"
         is_distinct = len(words) > 1 or (len(name) > 4 and bare == title)
-        for match in re.finditer(pattern, doc.text, re.IGNORECASE if is_distinct else 0):
+        for match in re.finditer(pattern, prose_text(doc), re.IGNORECASE if is_distinct else 0):
             span = doc.char_span(match.start(), match.end(), alignment_mode="expand")
             if span is not None:
                 yield span
@@ -628,12 +630,12 @@ def _is_name_of_person(doc: Doc, name: str) -> bool:
     """
     people = {clean_name(ent.text) for ent in doc.ents if ent.label_ == "PERSON"}
     has_gender = any(token.lower_ in ("he", "she") for token in doc)
-    return " " in name and (name in people or (has_gender and doc.text.startswith(name)))
+    return " " in name and (name in people or (has_gender and prose_text(doc).startswith(name)))
 
 
 def _dates(doc: Doc) -> Iterator[Span]:
     amounts = {token.i for ent in doc.ents if ent.label_ in _AMOUNTS for token in ent}
-    for match in DATE.finditer(doc.text):
+    for match in DATE.finditer(prose_text(doc)):
         span = doc.char_span(match.start(), match.end())
         if span is not None and not all(token.i in amounts for token in span):
             yield span

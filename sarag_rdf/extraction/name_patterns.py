@@ -19,7 +19,7 @@ from sarag_rdf.extraction.names import (
     english_pattern,
     type_of_noun,
 )
-from sarag_rdf.extraction.prose import whole_text
+from sarag_rdf.extraction.prose import places_of, prose_text, whole_text
 
 _QUOTED = english_pattern("patterns", "quoted")
 _NAMESAKE = re.compile(r"\bthe (?:Elder|Younger)\b")
@@ -42,7 +42,7 @@ Without "of" at the start of a sentence or before a bracket: "Ada, Countess Tarn
 _WORD = r"[^\W\d_a-z][\w'\u2019-]*"
 _SMALL = "in|on|at|of|with|from|to|for|by|under|over|and|the|a|an"
 _SUBJECT = re.compile(
-    rf"(?:^|\n|[.!?:]\s)\W*(?P<name>{_WORD}(?:(?: (?:{_SMALL}))* {_WORD})+)"
+    rf"(?:^|(?<=\w)(?>\W*?(?:\n|[.!?:]\s)))\W*+(?P<name>{_WORD}(?:(?: (?:{_SMALL}))* {_WORD})+)"
     r"(?= (?:was|is|has) (\w+))"
 )
 _INDEFINITE = re.compile(rf" an? {_WORD}")
@@ -78,10 +78,10 @@ def titled_subjects(doc: Doc) -> Iterator[Span]:
     Wood is"), or it is said of works and events ("Harbour in Fog was painted"); or an indefinite
     article is in the name.
     """
-    names = {m["name"]: None for m in _SUBJECT.finditer(doc.text) if _is_one(doc, m)}
+    names = {m["name"]: None for m in _SUBJECT.finditer(prose_text(doc)) if _is_one(doc, m)}
     for name in names:
-        for match in re.finditer(rf"\b{re.escape(name)}\b", doc.text):
-            if span := doc.char_span(*match.span()):
+        for place in places_of(doc, name):
+            if span := doc.char_span(*place):
                 yield span
 
 
@@ -104,7 +104,7 @@ def _is_one(doc: Doc, match: re.Match[str]) -> bool:
 def numbered(doc: Doc) -> Iterator[Span]:
     """Names with numbers that the pipeline cuts: "VM-2016-041", "EM 712"."""
     yield from matches(doc, _IDENTIFIER)
-    for match in _MODEL.finditer(doc.text):
+    for match in _MODEL.finditer(prose_text(doc)):
         span = doc.char_span(*match.span())
         is_known = match[1] in _NO_MODELS or ROMAN.fullmatch(match[1])
         if (
@@ -120,7 +120,8 @@ def of_fields(doc: Doc) -> Iterator[Span]:
 
     The last one is no name by itself: not of a person, place or part, nor elsewhere in the text.
     """
-    for match in _OF_FIELDS.finditer(doc.text):
+    text = prose_text(doc)
+    for match in _OF_FIELDS.finditer(text):
         span, last = (doc.char_span(*match.span(group)) for group in (0, 2))
         if span is None or last is None or {t.ent_type_ for t in last} == {"PERSON"}:
             continue
@@ -128,7 +129,8 @@ def of_fields(doc: Doc) -> Iterator[Span]:
         types = {type_of_noun(word) for word in words}
         is_other = not {*words}.isdisjoint(FIRST_NAMES | KNOWN.keys() | _PARTS | {"The"})
         is_other = is_other or any(type_of_noun(w) == "person" and w[-1] != "s" for w in words)
-        is_other = is_other or re.search(rf"(?<!and )\b{match[2]}\b", doc.text) is not None
+        places = (begin for begin, _ in places_of(doc, match[2]))
+        is_other = is_other or any(not text.endswith("and ", 0, begin) for begin in places)
         after = doc[span.end : span.end + 1].text
         is_other = is_other or not types.isdisjoint({"organization", "geopolitical"})
         if not is_other and after not in ("of", "for", "are", "were"):
@@ -143,14 +145,15 @@ def binomials(doc: Doc) -> Iterator[tuple[Span, bool]]:
     They stand in italics, or in brackets after a common name, or after a noun such as "shrub", or
     genus and epithet agree in a text that has such words; and so do others with that genus.
     """
-    found = [m for m in _BINOMIAL.finditer(doc.text) if m[2] not in _NOT_EPITHETS]
+    text = prose_text(doc)
+    found = [m for m in _BINOMIAL.finditer(text) if m[2] not in _NOT_EPITHETS]
     if not found:
         return
     source, genera = whole_text(doc), dict[str, bool]()
-    is_biological = not _BIOLOGY.isdisjoint(doc.text.casefold().split())
+    is_biological = not _BIOLOGY.isdisjoint(text.casefold().split())
     for match in found:
         around = source[max(match.start() - 1, 0) : match.start()] + source[match.end() :][:1]
-        before = doc.text[max(match.start() - 40, 0) : match.start()]
+        before = text[max(match.start() - 40, 0) : match.start()]
         is_bracketed = around in ("()", "(,") and re.search(r"[a-z] ?\($", before) is not None
         is_bracketed = is_bracketed or match[1].lower() == match[2]
         if before.endswith(" ") and match[2].endswith(("us", "a", "um", "is", "i", "e")):
@@ -165,7 +168,7 @@ def binomials(doc: Doc) -> Iterator[tuple[Span, bool]]:
 
 def quoted(doc: Doc) -> Iterator[Span]:
     """Titles in quotation marks: words of four or more letters begin with a capital letter."""
-    for match in _QUOTED.finditer(doc.text):
+    for match in _QUOTED.finditer(prose_text(doc)):
         words = match[1].split()
         span = doc.char_span(match.start(1), match.end(1))
         is_title = not any(len(word) > 3 and word[0].islower() for word in words)
@@ -177,14 +180,14 @@ def quoted(doc: Doc) -> Iterator[Span]:
 def matches(doc: Doc, pattern: re.Pattern[str]) -> Iterator[Span]:
     """What matches a pattern, or its group ``name``."""
     group: str | int = "name" if "name" in pattern.groupindex else 0
-    for match in pattern.finditer(doc.text):
+    for match in pattern.finditer(prose_text(doc)):
         if span := doc.char_span(match.start(group), match.end(group)):
             yield span
 
 
 def with_titles_of_nobility(doc: Doc) -> Iterator[Span]:
     """Names with the title that tells their bearer from others: "Anna Merrow, 4th Earl of Tarn"."""
-    for match in _NOBILITY.finditer(doc.text):
+    for match in _NOBILITY.finditer(prose_text(doc)):
         end = match.start(2) if match[2] and not match[1] else match.end()
         span = doc.char_span(match.start(), end)
         if span is None:

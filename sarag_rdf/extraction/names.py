@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -194,28 +194,6 @@ def short_names_of_person(text: str) -> tuple[str, ...]:
 
 
 MAX_SENTENCES = 3
-# Thai to Lao, Burmese, Khmer, kana, Chinese characters: scripts without spaces between words.
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-
-
-class WordMatcher:
-    """Finds normalised names in a text as whole words."""
-
-    def __init__(self, text: str) -> None:
-        self._text = f" {normalize_name(text)} "
-
-    def contains(self, name: str) -> bool:
-        """Whether the name occurs; in scripts without spaces, not only at word boundaries."""
-        key = normalize_name(name)
-        if not key:
-            return False
-        return (key if _UNSPACED.search(key) else f" {key} ") in self._text
-
-
-def sentences_with_name(forms: Iterable[str], sentences: Sequence[str]) -> list[str]:
-    """The sentences that contain one of the forms, normalised, as whole words."""
-    names = [form for form in forms if form.strip()]
-    return [s for s in sentences if any(map(WordMatcher(s).contains, names))]
 
 
 def build_descriptions(name: str, sentences: Iterable[str]) -> tuple[str, ...]:

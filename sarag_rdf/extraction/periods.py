@@ -15,6 +15,7 @@ from spacy.tokens import Doc, Token
 
 from sarag_rdf.base.types import Value
 from sarag_rdf.extraction.names import english
+from sarag_rdf.extraction.prose import prose_text
 from sarag_rdf.extraction.text_values import XSD, find_values
 from sarag_rdf.graph.valid_time import span_of
 
@@ -65,7 +66,7 @@ def find_periods(doc: Doc) -> Mapping[int, Period]:
 def _stated(doc: Doc) -> Iterator[tuple[Token, Period]]:
     """Each preposition of a date or of two, with their period."""
     dates = {}
-    for span in find_values(doc.text) if any(token.like_num for token in doc) else ():
+    for span in find_values(prose_text(doc)) if any(token.like_num for token in doc) else ():
         tokens = doc.char_span(span.begin, span.end)
         if span.kind == "date" and span.value.datatype in _DATES and tokens is not None:
             dates[tokens.start] = tokens.end, span.value

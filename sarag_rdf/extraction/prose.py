@@ -7,10 +7,12 @@ of links are prose. A text may be a part of a file, so that it may begin within 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby, pairwise, takewhile
 from typing import TYPE_CHECKING
 
+from sarag_rdf.base.sentences import blocks
 from sarag_rdf.extraction.names import ENGLISH, FIRST_NAMES, english, english_pattern, listed
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def prose_of(text: str) -> str:
     indented = _indented(text.split("\n"))
     lines = _ELEMENT.sub(_blank, _COMMENT.sub(_blank, text)).split("\n")
     settings = _runs([bool(_SETTING.fullmatch(line)) for line in lines], 2)
-    hidden = {n for run in (*_fenced(lines), *_tables(lines), *indented, *settings) for n in run}
+    hidden = {n for run in (*fenced(lines), *_tables(lines), *indented, *settings) for n in run}
     text = "\n".join(" " * len(line) if n in hidden else line for n, line in enumerate(lines))
     for pattern in _INLINE:
         text = pattern.sub(_blank, text)
@@ -62,7 +64,7 @@ def _spaces(text: str) -> str:
     return re.sub(r"[^\n]", " ", text)
 
 
-def _fenced(lines: Sequence[str]) -> list[range]:
+def fenced(lines: Sequence[str]) -> list[range]:
     """The lines of fenced code.
 
     A text that begins within a code block shows by a closing fence that has a language.
@@ -101,10 +103,13 @@ def _pair(
 
 def _tables(lines: Sequence[str]) -> Iterator[range]:
     """The rows of tables: around a rule of hyphens and bars, or several lines between bars."""
+    end = 1
     for number, line in enumerate(lines):
-        if number and "|" in line and _TABLE_RULE.fullmatch(line) and "|" in lines[number - 1]:
+        is_rule = number >= end and "|" in line and _TABLE_RULE.fullmatch(line)
+        if is_rule and "|" in lines[number - 1]:
             rows = takewhile(lambda n: "|" in lines[n], range(number + 1, len(lines)))
-            yield range(number - 1, max(rows, default=number) + 1)
+            end = max(rows, default=number) + 1
+            yield range(number - 1, end)
     yield from _runs([bool(_BARRED.fullmatch(line)) for line in lines], 2)
 
 
@@ -142,11 +147,6 @@ def _runs(flags: Sequence[bool], least: int) -> list[range]:
 
 # Lines that end a heading, an item of a list, a row of a table, a setting or a paragraph
 
-_BLOCK = re.compile(
-    r"[ \t>]*(?:#{1,6}[ \t]|[-*+\u2022][ \t]|\(?\d{1,3}[.)][ \t]|\||[=-]{3,}[ \t]*$)"
-)
-"""The start of a line that begins a block: a heading, an item, a row, the rule under a heading."""
-_ENTRY = re.compile(r"[ \t>]*\W{0,2}[A-Z][\w /()-]{1,40}:\W{0,2}[ \t]\S")
 _TURNING = english("prose", "turning")
 _SLACK = 8
 """A line may be shorter than the longest one of its block by so many characters and a word."""
@@ -155,31 +155,21 @@ _SLACK = 8
 def block_ends(text: str) -> set[int]:
     """The offsets of the line breaks that end a block, and with it a sentence.
 
-    Blank lines do, and so do the lines of Markdown and entries ("Key: value"). Any other line break
-    does unless the text was wrapped there: the next line begins in lower case, or the line has a
-    word before it that needs another one ("of"), or it has no room for the next word. Texts of
-    which no line shows that they were wrapped are not.
+    Those before the blocks of `base.sentences` do. Any other line break does unless the text was
+    wrapped there: the next line begins in lower case, or the line has a word before it that needs
+    another one ("of"), or it has no room for the next word. Texts of which no line shows that they
+    were wrapped are not.
     """
-    ends, blocks = set(), list[list[tuple[int, str]]]([[]])
-    offset = 0
-    for line in text.split("\n"):
-        last = blocks[-1]
-        is_new = not last or not line.strip() or last[0][1].lstrip().startswith("#")
-        is_entry = not is_new and _ENTRY.match(line) and _ENTRY.match(last[-1][1])
-        if is_new or is_entry or _BLOCK.match(line):
-            ends.add(offset - 1)
-            blocks.append([])
-        if line.strip():
-            blocks[-1].append((offset + len(line), line))
-        offset += len(line) + 1
-    breaks = [(*pair, block) for block in blocks for pair in pairwise(block)]
-    wrapped = {end: len(line) for (end, line), (_, after), _ in breaks if _runs_on(line, after)}
+    found = blocks(text)
+    ends = {block[0][0] - 1 for block in found}
+    breaks = [(*pair, block) for block in found for pair in pairwise(block)]
+    wrapped = {at: len(line) for (_, line), (at, after), _ in breaks if _runs_on(line, after)}
     usual = sorted(wrapped.values())[len(wrapped) // 2] if wrapped else 0
-    widths = {id(block): max(usual, *(len(each) for _, each in block)) for block in blocks if block}
-    for (end, line), (_, after), block in breaks:
+    widths = {id(block): max(usual, *(len(each) for _, each in block)) for block in found}
+    for (_, line), (begin, after), block in breaks:
         is_full = usual and len(line) + len(after.split()[0]) + 1 + _SLACK > widths[id(block)]
-        if end not in wrapped and not is_full:
-            ends.add(end)
+        if begin not in wrapped and not is_full:
+            ends.add(begin - 1)
     return ends - {-1}
 
 
@@ -228,37 +218,79 @@ def cells(table: Span) -> Iterator[Span]:
 
     A first name begins a name: "Karen Bird | Ken Moss".
     """
-    text = _LABEL.sub(lambda match: " " + "|" * (len(match[0]) - 1), table.text)
+    whole = table.text
+    text = _LABEL.sub(lambda match: " " + "|" * (len(match[0]) - 1), whole)
     text = _WORDS.sub(
         lambda m: f"{m[1]}{' |'[m[2] in FIRST_NAMES and m[1] not in FIRST_NAMES]}", text
     )
     for match in _CELL.finditer(text):
         span = table.char_span(*match.span())
         is_short = match[0].count(" ") < 3 or " of " in match[0]
-        if span is not None and is_short and not _PHRASE.match(table.text, match.end()):
+        if span is not None and is_short and not _PHRASE.match(whole, match.end()):
             yield span
 
 
 # Documents that were parsed by their prose alone
 
-_KEY = "source_text"
+_KEY = "texts"
 _HEADING = re.compile(r"[ \t>]*(?:#{1,6}[ \t]|(?:[-*+][ \t]+|\d+\.[ \t]+)?(?:\*\*|__))")
 _BLANK_LINE = re.compile(r"\n\s*\n")
+_ANY_WORD = re.compile(r"\w+")
+
+
+class _Texts:
+    """The whole text of a document and its prose, which `Doc.text` joins from all tokens."""
+
+    def __init__(self, whole: str, prose: str) -> None:
+        self.whole, self.prose, self.is_other = whole, prose, whole != prose
+
+    @cached_property
+    def words(self) -> Mapping[str, Sequence[int]]:
+        """Where each word of the prose begins."""
+        places: dict[str, list[int]] = {}
+        for match in _ANY_WORD.finditer(self.prose):
+            places.setdefault(match[0], []).append(match.start())
+        return places
 
 
 def set_source_text(doc: Doc, text: str) -> None:
     """Record the text of which the parsed one is the prose."""
-    doc.user_data[_KEY] = text
+    doc.user_data[_KEY] = _Texts(text, doc.text)
+
+
+def _texts(doc: Doc) -> _Texts:
+    if _KEY not in doc.user_data:
+        set_source_text(doc, doc.text)
+    texts: _Texts = doc.user_data[_KEY]
+    return texts
 
 
 def whole_text(doc: Doc) -> str:
     """The text that was recorded, else that of the document itself."""
-    return str(doc.user_data.get(_KEY, doc.text))
+    return _texts(doc).whole
+
+
+def prose_text(doc: Doc) -> str:
+    """The text of the document itself, which is joined only once."""
+    return _texts(doc).prose
+
+
+def places_of(doc: Doc, name: str) -> list[tuple[int, int]]:
+    """Begin and end of each place where a name stands in the prose as whole words."""
+    texts, pattern = _texts(doc), re.compile(rf"\b{re.escape(name)}\b")
+    if (first := _ANY_WORD.match(name)) is None:
+        return [match.span() for match in pattern.finditer(texts.prose)]
+    places: list[tuple[int, int]] = []
+    for begin in texts.words.get(first[0], ()):
+        match = pattern.match(texts.prose, begin)
+        if match and not (places and begin < places[-1][1]):
+            places.append(match.span())
+    return places
 
 
 def has_other_text(doc: Doc) -> bool:
     """Whether the text has parts that are not prose."""
-    return whole_text(doc) != doc.text
+    return _texts(doc).is_other
 
 
 def source_text(span: Span) -> str:
@@ -280,7 +312,7 @@ def is_prose(span: Span) -> bool:
 
 def is_heading(span: Span) -> bool:
     """Whether a span is in a line that is a Markdown heading, or begins in bold type."""
-    whole = span.doc.user_data.get(_KEY, "")
+    whole = whole_text(span.doc)
     return _HEADING.match(whole, whole.rfind("\n", 0, span.start_char) + 1) is not None
 
 
@@ -289,14 +321,14 @@ def is_label(span: Span) -> bool:
 
     A common noun or a part of a word follows it, and the text has it nowhere else.
     """
-    doc = span.doc
-    before = doc.text[max(span.start_char - 9, 0) : span.start_char].rpartition("\n")[2].strip()
+    doc, text = span.doc, prose_text(span.doc)
+    before = text[max(span.start_char - 9, 0) : span.start_char].rpartition("\n")[2].strip()
     after = doc[span.end : span.end + 1]
     if not before.rstrip(".)").strip("(-*0123456789") and after.text in (":", "."):
         return True
     is_first = span[0].is_sent_start or before.endswith(":")
     is_part = after.text == "-" or any(t.is_lower and t.tag_ in ("NN", "NNS") for t in after)
-    return is_first and is_part and len(re.findall(rf"\b{re.escape(span.text)}\b", doc.text)) == 1
+    return is_first and is_part and len(places_of(doc, span.text)) == 1
 
 
 def is_in_heading(span: Span) -> bool:
@@ -310,6 +342,6 @@ def is_in_heading(span: Span) -> bool:
     words = [token.text for token in line if token.is_alpha and len(token) > 2]
     if len(words) > 1 and all(map(str.isupper, words)):
         is_word = all(token.is_alpha and len(token) > 3 for token in span)
-        return is_word and span.doc.text.count(span.text) == 1
+        return is_word and prose_text(span.doc).count(span.text) == 1
     is_header = all(token.text in _HEADERS for token in span)
     return is_header and not any(token.tag_ in FINITE for token in line)

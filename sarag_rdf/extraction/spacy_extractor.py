@@ -15,7 +15,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import chain, pairwise, tee
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from sarag_rdf.base.errors import MissingDependencyError
 from sarag_rdf.base.iris import normalize_name
@@ -53,6 +55,7 @@ from sarag_rdf.extraction.prose import (
     FINITE,
     block_ends,
     prose_of,
+    prose_text,
     set_source_text,
     source_text,
     whole_text,
@@ -164,7 +167,7 @@ class SpacyExtractor:
         texts = (self._with_source_text(document.text) for document in ahead)
         docs = self.pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
-            is_headline = self._is_headline(document.title, doc.text)
+            is_headline = self._is_headline(document.title, prose_text(doc))
             yield parse_document(doc, document.title, self._matcher, is_headline=is_headline)
 
     def _with_source_text(self, text: str) -> Doc:
@@ -223,20 +226,40 @@ def load_pipeline(model: str | None = None) -> Language:
 
 
 def _prepare(doc: Doc) -> Doc:
-    """Two years in brackets as three tokens ("(1627\u20131690)"); what ends a block, a sentence."""
-    with doc.retokenize() as retokenizer:
-        for before, token in pairwise(doc):
-            if before.text == "(" and (years := _YEARS.fullmatch(token.text)):
-                retokenizer.split(token, [*years.groups()], [(token, 0)] * 3)
-    ends = block_ends(whole_text(doc)) if "\n" in doc.text else set()
+    """Two years in brackets as three tokens ("(1627\u20131690)"); what ends a block, a sentence.
+
+    Attributes are set for all tokens at once, as spaCy reads the document whenever one is set.
+    """
+    doc = _with_years_apart(doc)
+    ends = block_ends(whole_text(doc)) if "\n" in prose_text(doc) else set()
+    starts: Any = doc.to_array("SENT_START").astype("int64")
     for before, space in pairwise(doc[:-1]):
         if "\n" in space.text:
             offsets = range(space.idx, space.idx + len(space))
             if before.text in _STOPS or not ends.isdisjoint(offsets):
-                doc[space.i + 1].is_sent_start = True
-                for token in doc[space.i + 2 : space.i + 3]:
-                    token.is_sent_start = False  # else the parser ends a sentence after one word
-    return doc
+                starts[space.i + 1] = 1
+                starts[space.i + 2 : space.i + 3] = -1  # else a sentence may end after one word
+    return doc.from_array(["SENT_START"], starts.astype("uint64"))
+
+
+def _with_years_apart(doc: Doc) -> Doc:
+    from spacy.tokens import Doc
+
+    tokens = [(token.text, token.whitespace_ != "", token.norm) for token in doc]
+    words = list[tuple[str, bool, int]](tokens[:1])
+    for (before, *_), token in pairwise(tokens):
+        years = _YEARS.fullmatch(token[0]) if before == "(" else None
+        if years is not None:
+            first, dash, last = ((word, False, doc.vocab[word].norm) for word in years.groups())
+            words += [first, dash, (last[0], token[1], last[2])]
+        else:
+            words.append(token)
+    if len(words) == len(doc):
+        return doc
+    texts, spaces, norms = map(list, zip(*words, strict=True))
+    array: Any = np.array(norms, "uint64")
+    apart = Doc(doc.vocab, words=texts, spaces=spaces, user_data=doc.user_data)
+    return apart.from_array(["NORM"], array)
 
 
 def parse_document(
@@ -249,10 +272,10 @@ def parse_document(
     from sarag_rdf.extraction.clauses import find_clauses
     from sarag_rdf.extraction.coreference import resolve_coreference
 
-    topic = topic_name(title, doc.text)
+    topic = topic_name(title, prose_text(doc))
     spans = _mention_spans(doc, topic, matcher)
     names = [span.name for span in spans if not span.is_date]
-    longer = topic_name(title, doc.text, names)
+    longer = topic_name(title, prose_text(doc), names)
     if topic and topic == " ".join(title.split()) and topic not in names:
         longer = name_in_headline(title, names, is_headline=is_headline)
     if longer != topic:
@@ -278,7 +301,7 @@ def parse_document(
             finder.argument,
             "" if coreference.is_heading else coreference.topic,
         )
-        stated = tuple(reader.relations(find_cells(whole_text(doc), doc.text, matcher)))
+        stated = tuple(reader.relations(find_cells(whole_text(doc), prose_text(doc), matcher)))
         mentions += tuple(reader.mentions.values())
     else:
         stated = ()
@@ -365,7 +388,7 @@ def _mentions(doc: Doc, coreference: CoreferenceResult) -> Iterator[Mention]:
     for mention_span in coreference.mention_spans:
         named[mention_span.name][doc[mention_span.begin].sent.start] = None
     named[coreference.topic] = dict.fromkeys(list(sentences)[:MAX_SENTENCES])
-    short = short_names_of_person(doc.text)
+    short = short_names_of_person(prose_text(doc))
     for name, cluster in coreference.clusters.items():
         texts = build_descriptions(name, (sentences[start] for start in named[name]))
         aliases = cluster.aliases

@@ -81,7 +81,7 @@ class RetrievedEvidence:
         self._documents = [ranked.document for ranked in retrieved.documents]
         entities = {entity.iri: entity for entity in retrieved.entities}
         self._things = [e.name for e in retrieved.entities if e.type not in VALUE_TYPES]
-        self._spans = [sentence_spans(document.text) for document in self._documents]
+        self._spans = [sentence_spans(each.text, headings=False) for each in self._documents]
         self._sentences = [
             [words_of(document.text[slice(*span)], document.language) for span in spans]
             for document, spans in zip(self._documents, self._spans, strict=True)

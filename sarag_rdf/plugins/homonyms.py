@@ -324,7 +324,7 @@ def _sentence(use: Use, texts: Mapping[str, str]) -> str:
     sentences = [
         texts[document][begin:end]
         for document in sorted(use.documents)
-        for begin, end in sentence_spans(texts[document])
+        for begin, end in sentence_spans(texts[document], headings=False)
     ]
     naming = (each for each in sentences if any(name in each for name in use.spellings))
     return next(naming, sentences[0] if sentences else "")

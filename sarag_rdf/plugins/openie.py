@@ -25,17 +25,15 @@ from sarag_rdf.base.files import read_bytes
 from sarag_rdf.base.iris import normalize_name, strip_disambiguation
 from sarag_rdf.base.options import Options, option
 from sarag_rdf.base.ports import Services
-from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, EntityType, Extraction, Mention, Method, Relation
 from sarag_rdf.extraction.names import (
     MAX_SENTENCES,
-    WordMatcher,
     build_descriptions,
-    sentences_with_name,
     short_names_of_person,
     topic_name,
 )
 from sarag_rdf.extraction.text_values import parse_value
+from sarag_rdf.plugins.named_sentences import WordMatcher, sentences_with_name, split_sentences
 
 MAX_BYTES = 1 << 30
 """Maximum size of a file, which has the extractions of a whole corpus."""

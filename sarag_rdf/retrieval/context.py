@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -128,7 +129,7 @@ class Selected(ContextStrategy):
         places = [
             (rank, span)
             for rank, ranked in enumerate(documents)
-            for span in sentence_spans(ranked.document.text)
+            for span in sentence_spans(ranked.document.text, headings=False)
         ]
         stated = _stated_by_none(view, retrieved.relationships)
         if not (places or stated):
@@ -141,7 +142,8 @@ class Selected(ContextStrategy):
         words = Bm25Index(texts).scores(question).astype(np.float64)
         total = Scale.of(cosines).z(cosines) + WORDS * Scale.of(words).z(words)
         if places:
-            is_opening = np.array([span[0] == 0 for _, span in places])
+            ranks = [-1, *(rank for rank, _ in places)]
+            is_opening = np.array([before != rank for before, rank in pairwise(ranks)])
             total[: len(places)] += Scale.of(scores).z(scores) + OPENING * is_opening
         budget = Budget(count, self.budget)
         excerpt_at: dict[int, Excerpt] = {}

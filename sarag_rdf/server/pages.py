@@ -317,7 +317,7 @@ class _Page:
         texts = self._texts
         text = texts.text(document)
         names = {s: e for s, e in texts.spellings(document).items() if e == self._iri}
-        spans = sentence_spans(text)
+        spans = sentence_spans(text, headings=False)
         sentences = [(texts.mark(text[begin:end], names), begin, end) for begin, end in spans]
         naming = [each for each in sentences if "<a " in each[0]] or sentences[:1]
         passages = [

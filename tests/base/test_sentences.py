@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sarag_rdf.base.sentences import sentence_spans, split_sentences
+from sarag_rdf.base.sentences import sentence_spans
+from sarag_rdf.plugins.named_sentences import split_sentences
 
 
 def sentences(text: str) -> list[str]:
@@ -100,6 +101,25 @@ def test_sentences_in_one_line(text: str, expected: list[str]) -> None:
     assert split_sentences(text) == expected
 
 
+def test_blocks_of_markdown_end_sentences() -> None:
+    parts = [
+        "# Results\n", "The station was founded in\n1902. ", "It stands.\n",
+        "- Ada\n  Lind\n", "- Bo\n", "1. One. ", "Two\n",
+        "| a | b |\n", "|---|---|\n", "| 1 | 2 |\n\n", "Title\n", "=====\n", "Text\n\n",
+        "x | y\n", "--- | ---\n", "1 | 2\n\n", "Born: Ulm\n", "Died: Riga\n\n",
+        "Es ist seit dem\n12. Mai offen.",
+    ]  # fmt: skip
+    assert sentences("".join(parts)) == [part.strip() for part in parts]
+    text = "".join(parts)
+    shown = [text[begin:end] for begin, end in sentence_spans(text, headings=False)]
+    left_out = {"# Results", "|---|---|", "=====", "--- | ---"}
+    assert shown == [part.strip() for part in parts if part.strip() not in left_out]
+
+
+def test_headings_are_the_sentences_of_a_text_without_others() -> None:
+    assert sentence_spans("# Results\n", headings=False) == [(0, 9)]
+
+
 TEXTS = st.text(st.sampled_from("ab A1.!?\u2026\"')(\u201d \n\t\u3002\u300d\u00e9\u4eac\u2028"))
 
 
@@ -118,7 +138,8 @@ def test_spans_ascend_and_hold_all_that_is_not_white_space(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["." * 100_000, "A. " * 1000, "Mr. " * 1000, "\n" * 100_000, '."' * 50_000]
+    "text",
+    ["." * 100_000, "A. " * 1000, "Mr. " * 1000, "\n" * 100_000, '."' * 50_000, "-" * 100_000],
 )
 def test_long_runs_of_marks_take_no_time(text: str) -> None:
     """Some thousandths of a second; the limit is what no slow machine exceeds."""

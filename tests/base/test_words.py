@@ -28,5 +28,30 @@ def test_the_sentence_has_the_phrase_and_the_ends(statement: str, phrase: str, b
     assert LIFE[first:end].startswith(begin)
 
 
+REGISTER = """# Register
+Keeper: Ivo Lund
+Opened: 1949
+
+| Bell | Foundry | Cast |
+| --- | --- | --- |
+| Bressel Bell | Tannick Forge | 1960 |
+| Ulm Bell | Lund Works | 1981 |
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "phrase", "line"),
+    [
+        ("Register keeper Ivo Lund", "keeper", "Keeper: Ivo Lund"),
+        ("Register opened 1949", "opened", "Opened: 1949"),
+        ("Ulm Bell foundry Lund Works", "foundry", "| Ulm Bell | Lund Works | 1981 |"),
+        ("Bressel Bell cast 1960", "cast", "| Bressel Bell | Tannick Forge | 1960 |"),
+    ],
+)
+def test_a_line_or_row_is_the_sentence_of_its_cells(statement: str, phrase: str, line: str) -> None:
+    first, end = saying(REGISTER, statement, phrase, "en")
+    assert REGISTER[first:end] == line
+
+
 def test_a_text_without_sentences_says_nothing() -> None:
     assert saying(" ", "Ivo Lund owned a bell", "owned", "en") == (0, 0)

@@ -10,7 +10,8 @@ import pytest
 from sarag_rdf.base.errors import ExtractionFormatError, InputError
 from sarag_rdf.base.ports import Extractor
 from sarag_rdf.base.types import Document, Extraction, Mention
-from sarag_rdf.extraction.names import build_descriptions, sentences_with_name
+from sarag_rdf.extraction.names import build_descriptions
+from sarag_rdf.plugins.named_sentences import sentences_with_name
 from sarag_rdf.plugins.openie import OpenIEExtractor
 
 LIGHTHOUSE = (

@@ -18,12 +18,12 @@ import pytest
 import sarag_rdf
 from sarag_rdf import Source
 from sarag_rdf.base.errors import MissingDependencyError, ModelError, UsageError
-from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.graph.ontology.schema_reader import COMMON
 from sarag_rdf.kg.registry import make_extractor
 from sarag_rdf.plugins import spans
+from sarag_rdf.plugins.named_sentences import split_sentences
 from sarag_rdf.plugins.spans import (
     Gliner2Model,
     LabelledPair,

@@ -21,13 +21,11 @@ from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.ports import LLM, Progress, Reply
 from sarag_rdf.base.prompts import object_of, one_of
-from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.tabular import TableRow
 from sarag_rdf.base.types import Document
 from sarag_rdf.base.vocab import RDF, SARAG, iri
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import counted, progress_bars, write_output
-from sarag_rdf.extraction.names import sentences_with_name
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.ontology.schema import Schema, TermNames
 from sarag_rdf.graph.texts import documents_of, entity_labels, full_documents
@@ -35,6 +33,7 @@ from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.plugins.evaluation import commands, grading
 from sarag_rdf.plugins.evaluation.measures import cohen_kappa, wilson_interval
 from sarag_rdf.plugins.evaluation.reporting import percent, rounded, table
+from sarag_rdf.plugins.named_sentences import sentences_with_name, split_sentences
 
 Row = dict[str, str]
 """Column -> cell."""

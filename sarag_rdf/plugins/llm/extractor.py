@@ -29,7 +29,6 @@ from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.options import MAX_COUNT, Options, max_tokens_option, option
 from sarag_rdf.base.ports import LLM, CountsDiscarded, CountsUsage, Embedder, Extractor, Services
 from sarag_rdf.base.prompts import array_of, fence_for, object_of, one_of, restored, string
-from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import (
     ENTITY_TYPES,
     Document,
@@ -39,14 +38,10 @@ from sarag_rdf.base.types import (
     Relation,
     Usage,
 )
-from sarag_rdf.extraction.names import (
-    WordMatcher,
-    build_descriptions,
-    nearest_type,
-    sentences_with_name,
-)
+from sarag_rdf.extraction.names import build_descriptions, nearest_type
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.plugins.llm.statement_calls import PROMPT, PROMPTS, StatementModel
+from sarag_rdf.plugins.named_sentences import WordMatcher, sentences_with_name, split_sentences
 from sarag_rdf.plugins.statement_models import Example, examples_of
 from sarag_rdf.plugins.threads import map_in_order
 

@@ -28,12 +28,11 @@ import numpy as np
 from sarag_rdf.base.iris import local_name
 from sarag_rdf.base.ports import Embedder, Matrix
 from sarag_rdf.base.prompts import Prompts, array_of, fence_for, object_of, one_of, string
-from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Relation, Value
-from sarag_rdf.extraction.names import WordMatcher
 from sarag_rdf.extraction.text_values import ValueSpan, find_values
 from sarag_rdf.extraction.typed_statements import RangeKind, literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
+from sarag_rdf.plugins.named_sentences import WordMatcher, split_sentences
 from sarag_rdf.plugins.statement_models import Example, soft_text, with_statements
 
 PROMPTS: Final = Prompts(Path(__file__).parent / "prompts")

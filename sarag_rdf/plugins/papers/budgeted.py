@@ -40,14 +40,9 @@ from sarag_rdf.base.ports import (
     Services,
     Vector,
 )
-from sarag_rdf.base.sentences import split_sentences
 from sarag_rdf.base.types import Document, Extraction, Mention, Method, Query, Retrieved, Usage
-from sarag_rdf.extraction.names import (
-    build_descriptions,
-    clean_name,
-    is_name,
-    sentences_with_name,
-)
+from sarag_rdf.extraction.names import build_descriptions, clean_name, is_name
+from sarag_rdf.plugins.named_sentences import sentences_with_name, split_sentences
 from sarag_rdf.retrieval.network import DESCRIBES, RELATED_TO
 from sarag_rdf.retrieval.retriever import RetrieverStrategy, best_documents, document_cosines
 from sarag_rdf.retrieval.view import GraphView

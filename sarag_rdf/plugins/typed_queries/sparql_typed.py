@@ -188,7 +188,7 @@ class _NoAnswerError(Exception):
 def _sentence(text: str, statement: str) -> tuple[int, int]:
     """The sentence of a document that shares most words with a statement, the first of equals."""
     requested = set(statement.casefold().split())
-    spans = sentence_spans(text) or [(0, len(text))]
+    spans = sentence_spans(text, headings=False) or [(0, len(text))]
 
     def shared(span: tuple[int, int]) -> int:
         words = text[span[0] : span[1]].casefold().split()
