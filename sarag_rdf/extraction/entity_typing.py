@@ -68,6 +68,10 @@ _TITLED = re.compile(
     rf"\s*,\s+(?:\d+(?:st|nd|rd|th)\s+{_OFFICE}|(?:the\s+)?{_OFFICE}of\s+(?:the\s+)?)[A-Z]"
 )
 """An office after a name."""
+_ROLE = re.compile(
+    r"\s*\((?:the |our )?(?:[a-z][a-z-]+ )*?([a-z][a-z-]+)(?:[,;)]| (?:of|at|for|in) | [A-Z][\w-]+[,;)])"
+)
+"""An office in brackets after a name: "(head gardener of Tarn)", "(site manager Tarn)"."""
 _INITIALS = re.compile(
     r"(?!U\. ?[SK]\.)(?:[A-Z][\w-]+ )?(?:[A-Z]\. ?)+[A-Z][a-z][\w'\u2019-]+"
     r"|[A-Z]\w+ [IVX]{1,5} (?:of|the) [A-Z].*"
@@ -117,6 +121,10 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
     if _follows_rank(span):
         return TypeEvidence("person", STATED)
+    role = _ROLE.match(span.doc.text, span.end_char)
+    is_full = len(span) > 1 and span.text.istitle() and not _has_article(span)
+    if words in (None, "person") and is_full and role and type_of_noun(role[1]) == "person":
+        return TypeEvidence("person", PLACED)
     if words in (None, "person") and _is_made_by(span):
         return TypeEvidence("person", PLACED)
     if words is None and label_type != "adjective" and _is_before_place(span):

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain
 from typing import Literal
 
 from sarag_rdf.base.iris import namespace
@@ -100,6 +101,12 @@ _AREAS = english("phrases", "areas")
 """Nouns that say what kind of place follows: "in the village of"."""
 _PARTICIPLES = english("phrases", "participles")
 """Irregular participles of verbs that are not among the irregular verbs below."""
+_GENERAL_NOUNS: dict[EntityType, tuple[str, ...]] = {
+    "person": ("person", "human", "human being"),
+    "organization": ("organization", "organisation"),
+    "geopolitical": ("place", "location"),
+}
+"""Labels of the class of all things of an entity type."""
 _RELATIONAL = frozenset("part member on leader figur charact role".split())
 """Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
 _GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
@@ -455,6 +462,13 @@ class PhraseMatcher:
         own = tuple(c for c in self.classes_of_noun(noun) if not c.startswith(COMMON))
         return () if any("person" in self.entity_types(class_) for class_ in own) else own
 
+    @cached_property
+    def general_classes(self) -> Mapping[EntityType, str]:
+        """The class of one's own of all persons, by its label, and of organizations and places."""
+        found = ((type_, map(self.classes_of_noun, nouns)) for type_, nouns in _GENERAL_NOUNS.items())
+        own = ((t, [c for c in chain.from_iterable(cs) if not c.startswith(COMMON)]) for t, cs in found)
+        return {type_: classes[0] for type_, classes in own if classes}
+
     def kinds_of(self, noun: str) -> tuple[str, ...]:
         """The first of these classes, then those above it."""
         above = self.own_classes(noun)[:1]
@@ -474,13 +488,27 @@ class PhraseMatcher:
         known = KNOWN.get(name) or ("award" if name.startswith("Best ") else "")
         if known or name.split()[-1] in _COMPANIES:
             return self.classes_of_noun(known or "organization")
-        first = head[:1] if type_of_noun(head[-1]) is None else []
+        is_titled = not any(map(str.islower, head))  # not "Depot round table"
+        first = head[:1] if type_of_noun(head[-1]) is None and is_titled else []
         for words in (head[-2:], head[-1:], first):
-            classes = self.classes_of_noun(" ".join(words))
+            label = " ".join(words)
+            classes = [c for c in self.classes_of_noun(label) if self._may_name(c, label)]
             if classes and "person" not in self.entity_types(classes[0]):
-                return classes
+                return tuple(classes)
         inner = (self.classes_of_noun(word) for word in (head[1:-1] if first else ()))
         return next((c for c in inner if c and "organization" in self.entity_types(c[0])), ())
+
+
+    def _may_name(self, class_: str, label: str) -> bool:
+        """Whether a name that ends in a label is that of an instance.
+
+        "Orbis Systems" is no system, if that is only another label of a class of one's own.
+        """
+        key, known = label.casefold(), self.schema.classes[class_]
+        labels = {label.casefold() for label in (known.label, *known.alternatives)}
+        is_own = not class_.startswith(COMMON)
+        is_other = known.label.casefold() not in (key, key.removesuffix("s"))
+        return key in labels or not (is_own and is_other)
 
 
 def _readings_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
