@@ -68,6 +68,7 @@ _TITLED = re.compile(
     rf"\s*,\s+(?:\d+(?:st|nd|rd|th)\s+{_OFFICE}|(?:the\s+)?{_OFFICE}of\s+(?:the\s+)?)[A-Z]"
 )
 """An office after a name."""
+_ACRONYM = re.compile(r"\s*\([A-Z]{2,6}\)")
 _ROLE = re.compile(
     r"\s*\((?:the |our )?(?:[a-z][a-z-]+ )*?([a-z][a-z-]+)(?:[,;)]| (?:of|at|for|in) | [A-Z][\w-]+[,;)])"
 )
@@ -113,6 +114,8 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
             return TypeEvidence("geopolitical", PLACED)
         if before != "," and not (before == "of" and owner.text in _PLACED):
             return TypeEvidence("person", STATED)
+    if label_type == "person" and _ACRONYM.match(span.doc.text, span.end_char):
+        label_type = "person" if words else "organization"  # "Lyndon Johnson (LBJ)"
     noun = _stated_noun(span)
     is_owned = words == "organization" and type_of_noun(noun) in ("person", "geopolitical")
     if noun and not is_owned:  # "the singer's band X", "the city Board"
@@ -123,7 +126,7 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("person", STATED)
     role = _ROLE.match(span.doc.text, span.end_char)
     is_full = len(span) > 1 and span.text.istitle() and not _has_article(span)
-    if words in (None, "person") and is_full and role and type_of_noun(role[1]) == "person":
+    if words in (None, "person") and is_full and role and _is_office(role[1]):
         return TypeEvidence("person", PLACED)
     if words in (None, "person") and _is_made_by(span):
         return TypeEvidence("person", PLACED)
@@ -269,6 +272,11 @@ def _called(span: Span) -> str:
     verb = span.root.head
     is_called = span.root.dep_ == "oprd" and verb.dep_ == "acl" and verb.lower_ in _CALLED
     return verb.head.text if is_called and is_kind(verb.head, _NOT_KINDS) else ""
+
+
+def _is_office(noun: str) -> bool:
+    """Whether a noun is one for persons, or for their offices."""
+    return noun in _OFFICES or type_of_noun(noun) == "person"
 
 
 def _is_in_life(span: Span) -> bool:
