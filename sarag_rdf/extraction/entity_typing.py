@@ -46,6 +46,7 @@ _DEMONYMS = english("mentions", "demonyms")
 _RULERS = english("mentions", "rulers")
 _COMPASS = english("mentions", "compass")
 _OFFICES = _RANKS | english("mentions", "offices")
+_POSTS = english("phrases", "offices")
 _CASTING = english("mentions", "casting")
 _MADE = english("mentions", "made")
 _COMPANIES = english("mentions", "companies")
@@ -276,7 +277,7 @@ def _called(span: Span) -> str:
 
 def _is_office(noun: str) -> bool:
     """Whether a noun is one for persons, or for their offices."""
-    return noun in _OFFICES or type_of_noun(noun) == "person"
+    return noun in _POSTS or type_of_noun(noun) == "person"
 
 
 def _is_in_life(span: Span) -> bool:

@@ -103,7 +103,7 @@ _PARTICIPLES = english("phrases", "participles")
 """Irregular participles of verbs that are not among the irregular verbs below."""
 _GENERAL_NOUNS: dict[EntityType, tuple[str, ...]] = {
     "person": ("person", "human", "human being"),
-    "organization": ("organization", "organisation"),
+    "organization": ("organization",),
     "geopolitical": ("place", "location"),
 }
 """Labels of the class of all things of an entity type."""
@@ -257,7 +257,7 @@ class PhraseMatcher:
         """Label of classes -> namespace of an ontology -> the first of its classes."""
         for class_ in schema.classes.values():
             for label in (class_.label, *class_.alternatives):
-                same = self._class_labels.setdefault(label.casefold(), {})
+                same = self._class_labels.setdefault(_spelt(label), {})
                 same.setdefault(namespace(class_.iri), class_.iri)
         self._entity_types: dict[str, frozenset[EntityType]] = {}
 
@@ -454,7 +454,7 @@ class PhraseMatcher:
 
     def classes_of_noun(self, noun: str) -> tuple[str, ...]:
         """The IRIs of the classes with a label, also in the plural, one of each ontology."""
-        key, labels = noun.casefold(), self._class_labels
+        key, labels = _spelt(noun), self._class_labels
         return tuple((labels.get(key) or labels.get(key.removesuffix("s"), {})).values())
 
     def own_classes(self, noun: str) -> tuple[str, ...]:
@@ -504,11 +504,15 @@ class PhraseMatcher:
 
         "Orbis Systems" is no system, if that is only another label of a class of one's own.
         """
-        key, known = label.casefold(), self.schema.classes[class_]
-        labels = {label.casefold() for label in (known.label, *known.alternatives)}
-        is_own = not class_.startswith(COMMON)
-        is_other = known.label.casefold() not in (key, key.removesuffix("s"))
-        return key in labels or not (is_own and is_other)
+        key, known = _spelt(label), self.schema.classes[class_]
+        is_named = key.removesuffix("s") == _spelt(known.label)
+        is_same = key in map(_spelt, (known.label, *known.alternatives))
+        return is_same or is_named or class_.startswith(COMMON)
+
+
+def _spelt(label: str) -> str:
+    """A label in lower case and American spelling: an organisation is an organization."""
+    return label.casefold().replace("isation", "ization")
 
 
 def _readings_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
