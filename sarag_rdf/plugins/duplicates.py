@@ -263,6 +263,8 @@ def _wholes(features: EntityFeatures) -> defaultdict[str, set[str]]:
     for entity, name in features.names.items():
         words = name.split()
         for count in range(1, min(len(words), _MAX_WORDS + 1)):
+            if all(any(map(str.isdigit, word)) for word in words[count:]):
+                break  # "Heron 5" is not Heron
             wholes[" ".join(words[:count])].add(entity)
             if words[-count - 1] not in _PREPOSITIONS_AND_ARTICLE:  # "history of Ulm" is not Ulm
                 wholes[" ".join(words[-count:])].add(entity)
