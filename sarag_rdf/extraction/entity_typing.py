@@ -71,7 +71,8 @@ _TITLED = re.compile(
 """An office after a name."""
 _ACRONYM = re.compile(r"\s*\([A-Z]{2,6}\)")
 _ROLE = re.compile(
-    r"\s*\((?:the |our )?(?:[a-z][a-z-]+ )*?([a-z][a-z-]+)(?:[,;)]| (?:of|at|for|in) | [A-Z][\w-]+[,;)])"
+    r"\s*\((?:the |our )?(?:[a-z][a-z-]+ )*?([a-z][a-z-]+)"
+    r"(?:[,;)]| (?:of|at|for|in) | [A-Z][\w-]+[,;)])"
 )
 """An office in brackets after a name: "(head gardener of Tarn)", "(site manager Tarn)"."""
 _INITIALS = re.compile(

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, islice
 from typing import Literal
 
 from sarag_rdf.base.iris import namespace
@@ -465,9 +465,12 @@ class PhraseMatcher:
     @cached_property
     def general_classes(self) -> Mapping[EntityType, str]:
         """The class of one's own of all persons, by its label, and of organizations and places."""
-        found = ((type_, map(self.classes_of_noun, nouns)) for type_, nouns in _GENERAL_NOUNS.items())
-        own = ((t, [c for c in chain.from_iterable(cs) if not c.startswith(COMMON)]) for t, cs in found)
-        return {type_: classes[0] for type_, classes in own if classes}
+        result: dict[EntityType, str] = {}
+        for type_, nouns in _GENERAL_NOUNS.items():
+            classes = chain.from_iterable(map(self.classes_of_noun, nouns))
+            own = (class_ for class_ in classes if not class_.startswith(COMMON))
+            result.update((type_, class_) for class_ in islice(own, 1))
+        return result
 
     def kinds_of(self, noun: str) -> tuple[str, ...]:
         """The first of these classes, then those above it."""
@@ -497,7 +500,6 @@ class PhraseMatcher:
                 return tuple(classes)
         inner = (self.classes_of_noun(word) for word in (head[1:-1] if first else ()))
         return next((c for c in inner if c and "organization" in self.entity_types(c[0])), ())
-
 
     def _may_name(self, class_: str, label: str) -> bool:
         """Whether a name that ends in a label is that of an instance.

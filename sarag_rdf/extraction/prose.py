@@ -53,8 +53,8 @@ def prose_of(text: str) -> str:
 
 _QUOTE_MARKS = re.compile(r"(?m)^(?:[ \t]*>)+")
 _MAIL_HEADER = re.compile(
-    r"(?m)^(?:[ \t>*]*(?:From|To|Cc|Bcc|Sent|Date|Time|Place|Subject|Reply-To|Attendees|Participants)"
-    r"(?: ?\([^()\n]*\))?\**:.*(?:\n|\Z)){2,}"
+    r"(?m)^(?:[ \t>*]*(?:From|To|Cc|Bcc|Sent|Date|Time|Place|Subject|Reply-To|Attendees|"
+    r"Participants)(?: ?\([^()\n]*\))?\**:.*(?:\n|\Z)){2,}"
 )
 _SENDER = re.compile(r"(?m)^[ \t>*]*(?:From|Attendees|Participants)\b")
 _DATED = re.compile(r"(?m)^[ \t>*]*(?:Date|Sent|Time|Subject)\b.*")
@@ -63,11 +63,11 @@ _GREETING = re.compile(r"(?m)^[ \t>]*(?:Hi|Hello|Hey|Dear)(?: [A-Z][\w'\u2019-]+
 
 
 def without_mail_marks(text: str) -> str:
-    """The text with spaces for marks of quotations, and for the headers and greetings of e-mails.
+    r"""The text with spaces for marks of quotations, and for the headers and greetings of e-mails.
 
     Of a header, the names of senders and attendees remain.
 
-    >>> text = "> From: Ann Reed\\n> Date: 3 May\\n>\\n> Hi Bo, the lamp works."
+    >>> text = "> From: Ann Reed\n> Date: 3 May\n>\n> Hi Bo, the lamp works."
     >>> without_mail_marks(text).split()
     ['Ann', 'Reed', 'the', 'lamp', 'works.']
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pyoxigraph import NamedNode, Quad, Triple
 
 from sarag_rdf.base.ports import Change
-from sarag_rdf.base.vocab import DCTERMS, OWL, RDFS, SARAG, VOID, iri, iri_or_literal
+from sarag_rdf.base.vocab import DCTERMS, OWL, RDFS, SARAG, VANN, VOID, iri, iri_or_literal
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.metadata import now, run_quads
 from sarag_rdf.graph.records import by_subject, record_of, record_quads, stored
@@ -19,7 +19,8 @@ class StoredOntology:
     """An ontology of a graph: the IRI of its named graph, and where it came from.
 
     `source` is the IRI of the file, `sha256` its digest, `triples` their number, `added` the time
-    at which it was added (ISO 8601), or empty if that is not recorded.
+    at which it was added (ISO 8601), or empty if that is not recorded. `prefix` is the one that the
+    file declares for the `namespace` of its terms.
     """
 
     name: str = stored(DCTERMS.identifier)
@@ -29,6 +30,8 @@ class StoredOntology:
     title: str = stored(RDFS.label, default="")
     version: str = stored(OWL.versionInfo, default="")
     triples: int = stored(VOID.triples, "integer", 0)
+    prefix: str = stored(VANN.preferredNamespacePrefix, default="")
+    namespace: str = stored(VANN.preferredNamespaceUri, default="")
     added: str = ""
 
 

@@ -222,13 +222,13 @@ def _propose_short_names(context: MergeContext) -> Iterator[Match]:
     for short, whole in sorted(pairs - _contradicted(context.reader, pairs)):
         name, longer = features.names[short], features.names[whole]
         is_titled = " " in name and not longer.startswith(name)
+        is_alone = is_titled and not features.persons.isdisjoint((short, whole))
+        is_alone |= longer.startswith(name) and longer.split()[-1] in _COMPANIES
         if not features.texts[short].isdisjoint(features.texts[whole]):
             confidence = 0.8
         elif features.share_neighbour(short, whole):
             confidence = 0.7
-        elif is_titled and not features.persons.isdisjoint((short, whole)):
-            confidence = 0.6
-        elif short in of_persons or (longer.startswith(name) and longer.split()[-1] in _COMPANIES):
+        elif is_alone or short in of_persons:
             confidence = 0.6
         else:
             continue
@@ -276,7 +276,7 @@ def _wholes(features: EntityFeatures) -> defaultdict[str, set[str]]:
     for entity, name in features.names.items():
         words = name.split()
         for count in range(1, min(len(words), _MAX_WORDS + 1)):
-            if all(any(map(str.isdigit, word)) for word in words[count:]):
+            if _numbers(words) == sorted(words[count:]):
                 break  # "Heron 5" is not Heron
             wholes[" ".join(words[:count])].add(entity)
             if words[-count - 1] not in _PREPOSITIONS_AND_ARTICLE:  # "history of Ulm" is not Ulm

@@ -13,6 +13,7 @@ from sarag_rdf.building.merge_rules import EntityFeatures, MergeContext, MergeRu
 _MAX_GROUP = 50
 """Groups with more entities than this are skipped: their names are too common."""
 _MAX_INITIALS = 3
+_BEFORE_PLACES = frozenset("of the in at from".split())
 _TITLES = frozenset("mr mrs ms miss dr prof professor sir madam herr frau".split())
 
 
@@ -76,9 +77,9 @@ def by_last_name(features: EntityFeatures) -> Iterator[tuple[str, str]]:
         words = without_titles(features.names[entity])
         if len(words) == 1:
             short.append((entity, words[0]))
-        elif words and len(words[0]) > 1:
+        elif words and len(words[0]) > 1 and words[-2] not in _BEFORE_PLACES:
             full[words[-1]].add(entity)
-    yield from ((entity, *full[name]) for entity, name in short if len(full[name]) == 1)
+    yield from ((entity, min(full[name])) for entity, name in short if len(full[name]) == 1)
 
 
 def _fits(name: str, initials: str, surname: str) -> bool:

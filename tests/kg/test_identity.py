@@ -372,9 +372,7 @@ def test_a_rule_merges_only_what_a_reviewer_accepts(
     where = ["--kg", str(tmp_path / "kg")]
     sarag("merge", "--rule", "same-words", *where).fails(2, "--review FILE", "--accept FILE")
     path = tmp_path / "pairs.tsv"
-    assert (
-        "1 would be merged" in sarag("merge", "--rule", "same-words", "--review", path, *where).out
-    )
+    assert "1 pair proposed" in sarag("merge", "--rule", "same-words", "--review", path, *where).out
     assert stored(people) == before
     [row] = csv.DictReader(path.read_text("utf-8-sig").splitlines(), delimiter="\t")
     assert (row["decision"], row["subject_label"], row["object_label"]) == (
@@ -434,7 +432,7 @@ def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -
         "Manya  is  Marie",
         f"Mercury (god)  in  {MINTER.source('god.txt', '', '')}",
     ]
-    assert "0 would be merged" in sarag("merge", "--rule", "same-words", "--dry-run", *where).out
+    assert "0 pairs proposed" in sarag("merge", "--rule", "same-words", "--dry-run", *where).out
     assert sarag("validate", *where).code == 0
     sarag("merge", "Marie", "Irene", "--dry-run", *where).fails(2, "--dry-run")
     for blank in ("", " "):
