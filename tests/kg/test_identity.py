@@ -624,6 +624,26 @@ def test_a_name_that_two_entities_have_is_no_short_name() -> None:
     assert short_names({"a": "bex", "b": "bex works", "c": "bex"}) == set()
 
 
+def test_versions_are_no_short_names_and_of_a_chain_the_longest_is_meant() -> None:
+    assert short_names({"a": "heron", "b": "heron 12"}) == set()
+    chain = {"a": "larch", "b": "larch glass", "c": "larch glass ag"}
+    assert short_names(chain) == {("a", "c"), ("b", "c")}
+
+
+def test_last_names_of_persons_and_first_words_of_companies_need_no_document_in_common() -> None:
+    names = {
+        "a": "ms lund", "b": "dr ida lund", "c": "i lund", "d": "brook", "e": "bo brook",
+        "f": "cy brook", "g": "larch", "h": "larch glass gmbh",
+    }  # fmt: skip
+    features = EntityFeatures(names=names, persons=set("abcdef"))
+    for entity in names:
+        features.texts[entity].add(entity)
+    reader = SimpleNamespace(select_provenance_for=lambda *_: iter(()))
+    context = cast("MergeContext", SimpleNamespace(features=features, reader=reader))
+    found = {(match.subject, match.object) for match in SHORT_NAMES.propose(context)}
+    assert found == {("a", "b"), ("c", "b"), ("g", "h")}
+
+
 def test_names_of_many_words_are_compared_by_few_of_them() -> None:
     many = " ".join(map(str, range(20_000)))
     part = " ".join(map(str, range(1000)))
