@@ -76,7 +76,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "plugins.demo": {"base", "kg", "sarag_rdf", "server", "cli"},
     "plugins.duplicates": {
-        *("base", "building", "graph", "plugins.merge_by_name", "plugins.constraints"),
+        *(
+            "base",
+            "building",
+            "extraction",
+            "graph",
+            "plugins.merge_by_name",
+            "plugins.constraints",
+        ),
     },
     "plugins.merge_by_name": {"base", "building"},
     "plugins.homonyms": {"base", "building", "graph", "kg", "cli"},
