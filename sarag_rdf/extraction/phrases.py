@@ -104,7 +104,6 @@ _PARTICIPLES = english("phrases", "participles")
 _GENERAL_NOUNS: dict[EntityType, tuple[str, ...]] = {
     "person": ("person", "human", "human being"),
     "organization": ("organization",),
-    "geopolitical": ("place", "location"),
 }
 """Labels of the class of all things of an entity type."""
 _RELATIONAL = frozenset("part member on leader figur charact role".split())
@@ -464,7 +463,7 @@ class PhraseMatcher:
 
     @cached_property
     def general_classes(self) -> Mapping[EntityType, str]:
-        """The class of one's own of all persons, by its label, and of organizations and places."""
+        """The class of one's own of all persons, by its label, and of organizations."""
         result: dict[EntityType, str] = {}
         for type_, nouns in _GENERAL_NOUNS.items():
             classes = chain.from_iterable(map(self.classes_of_noun, nouns))

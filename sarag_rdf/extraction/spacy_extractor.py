@@ -528,7 +528,7 @@ class StatementFinder:
     def classes_of(self, name: str) -> tuple[str, ...]:
         """The classes of a name, among them that of all persons, if the name is that of one.
 
-        So for organizations and places that the text says to be such.
+        So for organizations that the text says to be such.
         """
         type_, classes = self.types[name], self.classes.get(name, ())
         general = self._matcher.general_classes.get(type_)
