@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
@@ -35,6 +37,10 @@ from sarag_rdf.documents.reading import (
 )
 from sarag_rdf.documents.walk import display_path, file_of_key, key_of_path
 from sarag_rdf.graph.graph_reader import GraphReader
+
+log = logging.getLogger(__name__)
+_SHOWN = 5
+"""Repeated inputs that a message names."""
 
 Inputs = str | Path | Source
 Mode = Literal["index", "update", "sync"]
@@ -160,16 +166,21 @@ def compared(
     quarantined: dict[str, str] = {}
     settled: list[str] = []
     known: set[str] = set()
-    texts: dict[str, str] = {}
+    texts: dict[str, tuple[str, str]] = {}
     unchanged = duplicates = 0
+    repeated: dict[str, str] = {}
     for item, iri, indexed in _with_indexed_states(reader, inputs):
         if isinstance(item, InputProblem):
             problems.append(item)
         elif isinstance(item, Duplicate):
             duplicates += 1
+            repeated[item.name] = "was read already"
         else:
             state = state_of(item, extraction_iri(reader.minter, iri, method))
-            duplicates += iri not in states and texts.setdefault(state[0], iri) != iri
+            first, name = texts.setdefault(state[0], (iri, item.key or "text"))
+            if iri not in states and first != iri:
+                duplicates += 1
+                repeated[item.key or "text"] = f"has the text of {name}"
             known |= {iri} if indexed else set()
             if iri in states and states[iri] == state:
                 duplicates += 1
@@ -192,6 +203,10 @@ def compared(
                 is_known, is_quarantined = iri in known, iri in quarantine
                 todo[iri] = PlannedSource(iri, item, tuple(documents), is_known, is_quarantined)
             states.setdefault(iri, state)
+    if repeated:
+        shown = [f"{name} {why}" for name, why in islice(repeated.items(), _SHOWN)]
+        more = f", and {len(repeated) - _SHOWN} more" if len(repeated) > _SHOWN else ""
+        log.warning("%s%s", ", ".join(shown), more)
     contents = read_contents(reader, quarantined)
     return Plan(
         method,

@@ -172,7 +172,9 @@ def _show_pairs(pairs: Sequence[Any], options: Options) -> int:
         for row in pairs
         if options["dry_run"]
     ]
-    return emit(options, data, *lines, f"{len(pairs)} would be merged by {options['rule']}")
+    return emit(
+        options, data, *lines, f"{counted(len(pairs), 'pair')} proposed by {options['rule']}"
+    )
 
 
 @click.command(epilog='Example:  sarag retype "Lund University" university')

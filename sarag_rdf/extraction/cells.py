@@ -144,7 +144,10 @@ class CellReader:
             for _, property_, objects in chosen if len(chosen) == 1 else ():
                 for end in (subject, *(each for each in objects if each.value is None)):
                     if not self._known(end.text):
-                        mention = Mention(end.text, end.type, classes=end.classes)
+                        general = self._matcher.general_classes.get(end.type)
+                        is_person = end.type == "person" and " " in end.text and general
+                        classes = end.classes or ((general,) if general and is_person else ())
+                        mention = Mention(end.text, end.type, classes=classes)
                         self.mentions.setdefault(end.text, mention)
                 for end in objects:
                     words = subject.text, cell.key.lower(), end.text

@@ -47,6 +47,7 @@ _DEMONYMS = english("mentions", "demonyms")
 _RULERS = english("mentions", "rulers")
 _COMPASS = english("mentions", "compass")
 _OFFICES = _RANKS | english("mentions", "offices")
+_POSTS = english("phrases", "offices")
 _CASTING = english("mentions", "casting")
 _MADE = english("mentions", "made")
 _COMPANIES = english("mentions", "companies")
@@ -69,6 +70,12 @@ _TITLED = re.compile(
     rf"\s*,\s+(?:\d+(?:st|nd|rd|th)\s+{_OFFICE}|(?:the\s+)?{_OFFICE}of\s+(?:the\s+)?)[A-Z]"
 )
 """An office after a name."""
+_ACRONYM = re.compile(r"\s*\([A-Z]{2,6}\)")
+_ROLE = re.compile(
+    r"\s*\((?:the |our )?(?:[a-z][a-z-]+ )*?([a-z][a-z-]+)"
+    r"(?:[,;)]| (?:of|at|for|in) | [A-Z][\w-]+[,;)])"
+)
+"""An office in brackets after a name: "(head gardener of Tarn)", "(site manager Tarn)"."""
 _INITIALS = re.compile(
     r"(?!U\. ?[SK]\.)(?:[A-Z][\w-]+ )?(?:[A-Z]\. ?)+[A-Z][a-z][\w'\u2019-]+"
     r"|[A-Z]\w+ [IVX]{1,5} (?:of|the) [A-Z].*"
@@ -110,6 +117,8 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
             return TypeEvidence("geopolitical", PLACED)
         if before != "," and not (before == "of" and owner.text in _PLACED):
             return TypeEvidence("person", STATED)
+    if label_type == "person" and _ACRONYM.match(span.doc.text, span.end_char):
+        label_type = "person" if words else "organization"  # "Lyndon Johnson (LBJ)"
     noun = _stated_noun(span)
     is_owned = words == "organization" and type_of_noun(noun) in ("person", "geopolitical")
     if noun and not is_owned:  # "the singer's band X", "the city Board"
@@ -118,6 +127,10 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
     if _follows_rank(span):
         return TypeEvidence("person", STATED)
+    role = _ROLE.match(span.doc.text, span.end_char)
+    is_full = len(span) > 1 and span.text.istitle() and not _has_article(span)
+    if words in (None, "person") and is_full and role and _is_office(role[1]):
+        return TypeEvidence("person", PLACED)
     if words in (None, "person") and _is_made_by(span):
         return TypeEvidence("person", PLACED)
     if words is None and label_type != "adjective" and _is_before_place(span):
@@ -262,6 +275,11 @@ def _called(span: Span) -> str:
     verb = span.root.head
     is_called = span.root.dep_ == "oprd" and verb.dep_ == "acl" and verb.lower_ in _CALLED
     return verb.head.text if is_called and is_kind(verb.head, _NOT_KINDS) else ""
+
+
+def _is_office(noun: str) -> bool:
+    """Whether a noun is one for persons, or for their offices."""
+    return noun in _POSTS or type_of_noun(noun) == "person"
 
 
 def _is_in_life(span: Span) -> bool:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import chain, islice
 from typing import Literal
 
 from sarag_rdf.base.iris import namespace
@@ -100,6 +101,11 @@ _AREAS = english("phrases", "areas")
 """Nouns that say what kind of place follows: "in the village of"."""
 _PARTICIPLES = english("phrases", "participles")
 """Irregular participles of verbs that are not among the irregular verbs below."""
+_GENERAL_NOUNS: dict[EntityType, tuple[str, ...]] = {
+    "person": ("person", "human", "human being"),
+    "organization": ("organization",),
+}
+"""Labels of the class of all things of an entity type."""
 _RELATIONAL = frozenset("part member on leader figur charact role".split())
 """Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
 _GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
@@ -250,7 +256,7 @@ class PhraseMatcher:
         """Label of classes -> namespace of an ontology -> the first of its classes."""
         for class_ in schema.classes.values():
             for label in (class_.label, *class_.alternatives):
-                same = self._class_labels.setdefault(label.casefold(), {})
+                same = self._class_labels.setdefault(_spelt(label), {})
                 same.setdefault(namespace(class_.iri), class_.iri)
         self._entity_types: dict[str, frozenset[EntityType]] = {}
 
@@ -447,13 +453,23 @@ class PhraseMatcher:
 
     def classes_of_noun(self, noun: str) -> tuple[str, ...]:
         """The IRIs of the classes with a label, also in the plural, one of each ontology."""
-        key, labels = noun.casefold(), self._class_labels
+        key, labels = _spelt(noun), self._class_labels
         return tuple((labels.get(key) or labels.get(key.removesuffix("s"), {})).values())
 
     def own_classes(self, noun: str) -> tuple[str, ...]:
         """The IRIs of the classes with a label in one's own ontologies, unless of persons."""
         own = tuple(c for c in self.classes_of_noun(noun) if not c.startswith(COMMON))
         return () if any("person" in self.entity_types(class_) for class_ in own) else own
+
+    @cached_property
+    def general_classes(self) -> Mapping[EntityType, str]:
+        """The class of one's own of all persons, by its label, and of organizations."""
+        result: dict[EntityType, str] = {}
+        for type_, nouns in _GENERAL_NOUNS.items():
+            classes = chain.from_iterable(map(self.classes_of_noun, nouns))
+            own = (class_ for class_ in classes if not class_.startswith(COMMON))
+            result.update((type_, class_) for class_ in islice(own, 1))
+        return result
 
     def kinds_of(self, noun: str) -> tuple[str, ...]:
         """The first of these classes, then those above it."""
@@ -474,13 +490,30 @@ class PhraseMatcher:
         known = KNOWN.get(name) or ("award" if name.startswith("Best ") else "")
         if known or name.split()[-1] in _COMPANIES:
             return self.classes_of_noun(known or "organization")
-        first = head[:1] if type_of_noun(head[-1]) is None else []
+        is_titled = not any(map(str.islower, head))  # not "Depot round table"
+        first = head[:1] if type_of_noun(head[-1]) is None and is_titled else []
         for words in (head[-2:], head[-1:], first):
-            classes = self.classes_of_noun(" ".join(words))
+            label = " ".join(words)
+            classes = [c for c in self.classes_of_noun(label) if self._may_name(c, label)]
             if classes and "person" not in self.entity_types(classes[0]):
-                return classes
+                return tuple(classes)
         inner = (self.classes_of_noun(word) for word in (head[1:-1] if first else ()))
         return next((c for c in inner if c and "organization" in self.entity_types(c[0])), ())
+
+    def _may_name(self, class_: str, label: str) -> bool:
+        """Whether a name that ends in a label is that of an instance.
+
+        "Orbis Systems" is no system, if that is only another label of a class of one's own.
+        """
+        key, known = _spelt(label), self.schema.classes[class_]
+        is_named = key.removesuffix("s") == _spelt(known.label)
+        is_same = key in map(_spelt, (known.label, *known.alternatives))
+        return is_same or is_named or class_.startswith(COMMON)
+
+
+def _spelt(label: str) -> str:
+    """A label in lower case and American spelling: an organisation is an organization."""
+    return label.casefold().replace("isation", "ization")
 
 
 def _readings_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:

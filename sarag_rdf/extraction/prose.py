@@ -53,6 +53,39 @@ def prose_of(text: str) -> str:
     return text
 
 
+_QUOTE_MARKS = re.compile(r"(?m)^(?:[ \t]*>)+")
+_MAIL_HEADER = re.compile(
+    r"(?m)^(?:[ \t>*]*(?:From|To|Cc|Bcc|Sent|Date|Time|Place|Subject|Reply-To|Attendees|"
+    r"Participants)(?: ?\([^()\n]*\))?\**:.*(?:\n|\Z)){2,}"
+)
+_SENDER = re.compile(r"(?m)^[ \t>*]*(?:From|Attendees|Participants)\b")
+_DATED = re.compile(r"(?m)^[ \t>*]*(?:Date|Sent|Time|Subject)\b.*")
+_KEY_OF_MAIL = re.compile(r"(?m)^[ \t>*]*[A-Z][^:\n]*:\**")
+_GREETING = re.compile(r"(?m)^[ \t>]*(?:Hi|Hello|Hey|Dear)(?: [A-Z][\w'\u2019-]+){0,3},")
+
+
+def without_mail_marks(text: str) -> str:
+    r"""The text with spaces for marks of quotations, and for the headers and greetings of e-mails.
+
+    Of a header, the names of senders and attendees remain.
+
+    >>> text = "> From: Ann Reed\n> Date: 3 May\n>\n> Hi Bo, the lamp works."
+    >>> without_mail_marks(text).split()
+    ['Ann', 'Reed', 'the', 'lamp', 'works.']
+    """
+    without = _MAIL_HEADER.sub(_blank_keys, text)
+    if without != text:
+        without = _GREETING.sub(_blank, without)
+    return _QUOTE_MARKS.sub(_blank, without)
+
+
+def _blank_keys(header: re.Match[str]) -> str:
+    """The header of an e-mail or of minutes, which has a sender and a date, without its keys."""
+    if not (_SENDER.search(header[0]) and _DATED.search(header[0])):
+        return header[0]
+    return _KEY_OF_MAIL.sub(_blank, _DATED.sub(_blank, header[0]))
+
+
 def _blank(match: re.Match[str]) -> str:
     prose = match.span("prose") if "prose" in match.re.groupindex else (match.end(), match.end())
     begin, end = (offset - match.start() for offset in prose)

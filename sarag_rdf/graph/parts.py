@@ -12,7 +12,18 @@ from sarag_rdf.base.errors import UsageError
 from sarag_rdf.base.iris import SHARED_GRAPHS, Minter
 from sarag_rdf.base.ports import Change, GraphStore
 from sarag_rdf.base.resources import query_file
-from sarag_rdf.base.vocab import DCTERMS, OWL, PROV, RDFS, SARAG, VOID, iri, iri_or_literal, text_of
+from sarag_rdf.base.vocab import (
+    DCTERMS,
+    OWL,
+    PROV,
+    RDFS,
+    SARAG,
+    VANN,
+    VOID,
+    iri,
+    iri_or_literal,
+    text_of,
+)
 from sarag_rdf.graph.graph_reader import DOCUMENTS, GraphReader, Part
 from sarag_rdf.graph.metadata import now, run_quads
 from sarag_rdf.graph.records import by_subject, record_of, record_quads, stored
@@ -249,7 +260,8 @@ class StoredOntology:
     """An ontology of a graph: the IRI of its named graph, and where it came from.
 
     `source` is the IRI of the file, `sha256` its digest, `triples` their number, `added` the time
-    at which it was added (ISO 8601), or empty if that is not recorded.
+    at which it was added (ISO 8601), or empty if that is not recorded. `prefix` is the one that the
+    file declares for the `namespace` of its terms.
     """
 
     name: str = stored(DCTERMS.identifier)
@@ -259,6 +271,8 @@ class StoredOntology:
     title: str = stored(RDFS.label, default="")
     version: str = stored(OWL.versionInfo, default="")
     triples: int = stored(VOID.triples, "integer", 0)
+    prefix: str = stored(VANN.preferredNamespacePrefix, default="")
+    namespace: str = stored(VANN.preferredNamespaceUri, default="")
     added: str = ""
 
 

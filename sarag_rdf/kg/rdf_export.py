@@ -47,7 +47,7 @@ SELECT DISTINCT ?prefix ?namespace WHERE {{
     {{ ?ontology vann:preferredNamespacePrefix ?prefix ; vann:preferredNamespaceUri ?namespace }}
     UNION {{ ?declaration <{SH.base}prefix> ?prefix ; <{SH.base}namespace> ?namespace }}
   }}
-  FILTER(STRSTARTS(STR(?g), "%s"))
+  FILTER(STRSTARTS(STR(?g), "%s") || STR(?g) = "%s")
 }}"""
 
 
@@ -59,10 +59,14 @@ def prefixes_under(base: str) -> dict[str, str]:
 def ontology_prefixes(store: GraphStore, base: str) -> dict[str, str]:
     """The prefixes that stored ontologies declare, with VANN or ``sh:declare``, and ``common``.
 
+    Those of their files are in the metadata of the graph.
+
     If there are several namespaces for a prefix, the first in the order of IRIs counts. Namespaces
     that have a prefix anyway are omitted.
     """
-    rows = store.select(_DECLARED % Minter(base).graph("ontologies"), "prefix").rows
+    minter = Minter(base)
+    query = _DECLARED % (minter.graph("ontologies"), minter.meta_graph)
+    rows = store.select(query, "prefix").rows
     declared = sorted((text_of(prefix), text_of(namespace)) for prefix, namespace in rows)
     known = set(prefixes_under(base).values())
     return {"common": COMMON.base} | {

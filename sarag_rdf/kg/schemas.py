@@ -301,8 +301,9 @@ def _apply(reader: GraphReader, derived: Change, metadata: Change) -> None:
 def _described(file: OntologyFile, name: str, graph: str) -> StoredOntology:
     header = header_of(file.triples)
     return StoredOntology(
-        name, graph, file.origin, file.sha256, header.title, header.version, len(file.triples)
-    )
+        name, graph, file.origin, file.sha256, header.title, header.version, len(file.triples),
+        *file.own_prefix,
+    )  # fmt: skip
 
 
 def _is_stored(

@@ -6,19 +6,20 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import chain, combinations, product
+from itertools import chain, combinations, pairwise, product
 
 import numpy as np
 
 from sarag_rdf.base.arrays import find, logistic
 from sarag_rdf.base.vocab import SARAG, SEMAPV, TYPE_CLASSES, text_of
 from sarag_rdf.building.merge_rules import EntityFeatures, MergeContext, MergeRule, proposal
+from sarag_rdf.extraction.names import english
 from sarag_rdf.graph.graph_reader import GraphReader
 from sarag_rdf.graph.records import Match
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.graph.vectors.search_indexes import VectorIndex
 from sarag_rdf.plugins.constraints import Constraints
-from sarag_rdf.plugins.merge_by_name import by_initials
+from sarag_rdf.plugins.merge_by_name import by_initials, by_last_name
 
 MIN_NAME, MIN_CONFIDENCE = 0.6, 0.6
 """The least similarity of two names, and the least confidence in a pair."""
@@ -39,7 +40,9 @@ _MAX_WORDS = 20
 """Words of the longest short name."""
 _PREPOSITIONS_AND_ARTICLE = frozenset("of the for in at on to from by under".split())
 _AT_AN_END, _OF_INITIALS = "'{}' is the only name that has '{}' at an end", "'{}' alone fits '{}'"
+_LAST_NAME = "'{}' is the only full name with the last name of '{}'"
 """Why a pair with a short name is proposed."""
+_COMPANIES = frozenset(map(str.casefold, english("mentions", "companies")))
 _TYPES = frozenset(class_.value for class_ in TYPE_CLASSES.values())
 
 
@@ -206,21 +209,26 @@ def _numbers(words: Iterable[str]) -> list[str]:
 def _propose_short_names(context: MergeContext) -> Iterator[Match]:
     """Names with which one other name begins or ends, of what a document names beside it.
 
-    A common neighbour is enough as well. A name that several entities have is left out.
+    A common neighbour is enough as well, and so is the last name of a person, or the first words of
+    the name of a company. A name that several entities have is left out.
     """
     features = context.features
     wholes = {short: (whole, _OF_INITIALS) for short, whole in by_initials(features)}
     wholes |= {short: (whole, _AT_AN_END) for short, whole in _in_one_name(features)}
+    of_persons = {short: (whole, _LAST_NAME) for short, whole in by_last_name(features)}
+    wholes |= of_persons
     counts = Counter(features.names.values())
     pairs = {(a, b) for a, (b, _) in wholes.items() if counts[features.names[a]] == 1}
     for short, whole in sorted(pairs - _contradicted(context.reader, pairs)):
         name, longer = features.names[short], features.names[whole]
         is_titled = " " in name and not longer.startswith(name)
+        is_alone = is_titled and not features.persons.isdisjoint((short, whole))
+        is_alone |= longer.startswith(name) and longer.split()[-1] in _COMPANIES
         if not features.texts[short].isdisjoint(features.texts[whole]):
             confidence = 0.8
         elif features.share_neighbour(short, whole):
             confidence = 0.7
-        elif is_titled and not features.persons.isdisjoint((short, whole)):
+        elif is_alone or short in of_persons:
             confidence = 0.6
         else:
             continue
@@ -250,11 +258,16 @@ def _contradicted(reader: GraphReader, pairs: Set[tuple[str, str]]) -> set[tuple
 
 
 def _in_one_name(features: EntityFeatures) -> Iterator[tuple[str, str]]:
-    """Entities with the only one whose name begins or ends with theirs."""
+    """Entities with the only one whose name begins or ends with theirs.
+
+    Of several that begin with each other, it is the longest: "Lund Glass AB", not "Lund Glass".
+    """
     wholes = _wholes(features)
     for entity, name in features.names.items():
-        if len(wholes[name]) == 1:
-            yield entity, min(wholes[name])
+        longer = sorted(wholes[name], key=lambda whole: (len(features.names[whole]), whole))
+        names = [features.names[whole] for whole in longer]
+        if longer and all(b.startswith(f"{a} ") for a, b in pairwise(names)):
+            yield entity, longer[-1]
 
 
 def _wholes(features: EntityFeatures) -> defaultdict[str, set[str]]:
@@ -263,6 +276,8 @@ def _wholes(features: EntityFeatures) -> defaultdict[str, set[str]]:
     for entity, name in features.names.items():
         words = name.split()
         for count in range(1, min(len(words), _MAX_WORDS + 1)):
+            if _numbers(words) == sorted(words[count:]):
+                break  # "Heron 5" is not Heron
             wholes[" ".join(words[:count])].add(entity)
             if words[-count - 1] not in _PREPOSITIONS_AND_ARTICLE:  # "history of Ulm" is not Ulm
                 wholes[" ".join(words[-count:])].add(entity)

@@ -1,4 +1,7 @@
-"""HTML: the visible text, one line per block element, with white space collapsed."""
+"""HTML: the visible text, one line per block element, with white space collapsed.
+
+A row of headers has a rule below it, as in Markdown.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,10 @@ def _text_pieces(root: Tag) -> Iterator[str]:
                 separator = _SEPARATORS.get(node.name, "")
                 is_next = node.name in _CELLS and node.find_previous_sibling(_CELLS) is not None
                 yield " | " if is_next else separator
-                pending.append(separator)
+                heads = node.find_all("th", recursive=False) if node.name == "tr" else ()
+                is_header = len(heads) > 1 and node.find("td", recursive=False) is None
+                rule = " | ".join("---" for _ in heads) if is_header else ""
+                pending.append(f"{separator}{rule}{separator}" if rule else separator)
                 pending.extend(reversed(node.contents))
         elif type(node) in (str, NavigableString):  # not a comment, declaration or ruby text
             yield str(node)

@@ -12,18 +12,20 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pyoxigraph as ox
 
-from sarag_rdf.base.iris import normalize_name
+from sarag_rdf.base.iris import namespace, normalize_name
 from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import VALUE_TYPES
 from sarag_rdf.base.vocab import RDFS, SARAG, SEMAPV, SKOS, TYPE_CLASSES
 from sarag_rdf.building.link_records import EXACT, NO_MAPPING, CandidateOptions, Match
 from sarag_rdf.graph.graph_reader import GraphReader
+from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.ontology.schema_reader import schema_of
 from sarag_rdf.graph.parts import ontology_triples
 from sarag_rdf.graph.texts import by_language, entity_labels
@@ -80,7 +82,7 @@ _NO_MATCH = NameMatch(0.0, 0.0, "")
 
 @dataclass(frozen=True, slots=True)
 class EntityIndex:
-    """Entities by IRI, with preferred names (`labels`) and kinds.
+    """Entities by IRI, with preferred names (`labels`), kinds, and classes of other ontologies.
 
     `by_name` maps a normalised name to its entities, with true if it is a preferred name.
     """
@@ -88,6 +90,7 @@ class EntityIndex:
     labels: dict[str, str]
     by_name: dict[str, dict[str, bool]]
     kinds: dict[str, frozenset[str]]
+    classes: dict[str, frozenset[str]]
 
 
 def candidates(
@@ -109,7 +112,8 @@ def candidates(
         items = index_entities_named(target, own, entities.labels)
     else:
         items = index_entities(target)
-    best = _Search(own, target, entities, items, embedder, options).best()
+    schema = schema_of(ontology_triples(own))
+    best = _Search(own, target, entities, items, embedder, options, schema).best()
     return [match for match in best if match.subject not in linked]
 
 
@@ -123,6 +127,7 @@ class _Search:
     items: EntityIndex
     embedder: Callable[[], Embedder]
     options: CandidateOptions
+    schema: Schema
 
     def best(self) -> list[Match]:
         """The best candidates of each entity, with the reasons against proposing them."""
@@ -167,6 +172,8 @@ class _Search:
             embed = self.embedder().embed
             vectors = embed(names), embed(others), MIN_EMBEDDING_COSINE
         for row, column, cosine in _similar(*vectors, self.options.per_entity):
+            if _differ_in_numbers(names[row], others[column]):
+                continue
             for entity in own[names[row]].keys() - matched:
                 for item in target[others[column]]:
                     score = SIMILAR_FACTOR * cosine
@@ -218,6 +225,24 @@ class _Search:
             if match.how != "equal" or not known.isdisjoint(here[entity])
         }
 
+    def _kinds(self, entity: str, item: str) -> float:
+        """1 for things of one kind or class, or of one above the other, 0 for others.
+
+        Classes of one ontology, neither of which is above the other, are not the same.
+        """
+        indexes = (self.entities, entity), (self.items, item)
+        pairs = [*product(*(index.classes.get(iri, ()) for index, iri in indexes))]
+        above, declared = self.schema.superclasses, self.schema.classes.keys()
+        if any(one in above(other) or other in above(one) for one, other in pairs):
+            return 1.0
+        here, there = (index.kinds.get(iri) for index, iri in indexes)
+        if here and there:
+            return float(bool(here & there))
+        are_other = any(
+            namespace(one) == namespace(other) for one, other in pairs if declared >= {one, other}
+        )
+        return 0.0 if are_other else UNKNOWN_SCORE
+
     def _score(
         self, pair: IriPair, names: NameMatch, text: float | None, share: float | None
     ) -> Match:
@@ -227,8 +252,7 @@ class _Search:
         have some.
         """
         entity, item = pair
-        here, there = self.entities.kinds.get(entity), self.items.kinds.get(item)
-        kinds = UNKNOWN_SCORE if not here or not there else float(bool(here & there))
+        kinds = self._kinds(entity, item)
         text_score = UNKNOWN_SCORE if text is None else text
         name_score = names.score * (CONTAINED_FACTOR if names.contains and not share else 1)
         score = NAME_WEIGHT * name_score + KIND_WEIGHT * kinds + TEXT_WEIGHT * text_score
@@ -253,6 +277,12 @@ class _Search:
             similarity=round(names.similarity, 4),
             measure=_MEASURES[names.how],
         )
+
+
+def _differ_in_numbers(one: str, other: str) -> bool:
+    """Whether two names have numbers, but not the same: "Larch 5", "srv larch 01"."""
+    numbers, others = (sorted(map(int, re.findall(r"\d+", name))) for name in (one, other))
+    return bool(numbers and others) and numbers != others
 
 
 def _select_best(scored: Iterable[Match], per_entity: int) -> list[Match]:
@@ -358,8 +388,11 @@ def _build_index(reader: GraphReader, labels: Mapping[str, str]) -> EntityIndex:
             classes[entity.value].add(class_.value)
     known = _kinds()
     kinds = {iri: frozenset(known[c] for c in own if c in known) for iri, own in classes.items()}
+    schemes = {iri for iri, own in classes.items() if SKOS.ConceptScheme.value in own}
     things = {
-        iri: label for iri, label in labels.items() if not kinds.get(iri, frozenset()) & VALUE_TYPES
+        iri: label
+        for iri, label in labels.items()
+        if iri not in schemes and not kinds.get(iri, frozenset()) & VALUE_TYPES
     }
     by_name: defaultdict[str, dict[str, bool]] = defaultdict(dict)
     for entity, name, *_ in reader.rows_for("entity-names", things):
@@ -368,7 +401,8 @@ def _build_index(reader: GraphReader, labels: Mapping[str, str]) -> EntityIndex:
     for iri, label in named:
         if iri in things:
             by_name[normalize_name(label)][iri] = True
-    return EntityIndex(things, dict(by_name), kinds)
+    own_classes = {iri: frozenset(c for c in own if c not in known) for iri, own in classes.items()}
+    return EntityIndex(things, dict(by_name), kinds, own_classes)
 
 
 @cache

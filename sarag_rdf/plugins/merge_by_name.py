@@ -13,6 +13,8 @@ from sarag_rdf.building.merge_rules import EntityFeatures, MergeContext, MergeRu
 _MAX_GROUP = 50
 """Groups with more entities than this are skipped: their names are too common."""
 _MAX_INITIALS = 3
+_BEFORE_PLACES = frozenset("of the in at from".split())
+_TITLES = frozenset("mr mrs ms miss dr prof professor sir madam herr frau".split())
 
 
 def _propose_same_words(context: MergeContext) -> Iterator[Match]:
@@ -59,11 +61,32 @@ def by_initials(features: EntityFeatures) -> Iterator[tuple[str, str]]:
                 yield short, fits[0]
 
 
+def without_titles(name: str) -> list[str]:
+    """The words of a normalised name without titles before it: "ms lund", "dr ida lund"."""
+    words = name.split()
+    while words and words[0] in _TITLES:
+        del words[0]
+    return words
+
+
+def by_last_name(features: EntityFeatures) -> Iterator[tuple[str, str]]:
+    """Persons given by a last name, also with a title, with the only full name that ends in it."""
+    full: defaultdict[str, set[str]] = defaultdict(set)
+    short: list[tuple[str, str]] = []
+    for entity in sorted(features.persons & features.names.keys()):
+        words = without_titles(features.names[entity])
+        if len(words) == 1:
+            short.append((entity, words[0]))
+        elif words and len(words[0]) > 1 and words[-2] not in _BEFORE_PLACES:
+            full[words[-1]].add(entity)
+    yield from ((entity, min(full[name])) for entity, name in short if len(full[name]) == 1)
+
+
 def _fits(name: str, initials: str, surname: str) -> bool:
     """Whether a name is a surname after names, not initials, that begin with these letters."""
-    first_names = name.removesuffix(f" {surname}").split()
-    is_full = name.endswith(f" {surname}") and len(first_names[0]) > 1
-    return is_full and "".join(word[0] for word in first_names).startswith(initials)
+    first_names = without_titles(name.removesuffix(f" {surname}"))
+    is_full = name.endswith(f" {surname}") and first_names and len(first_names[0]) > 1
+    return bool(is_full) and "".join(word[0] for word in first_names).startswith(initials)
 
 
 def _propose_near(context: MergeContext) -> Iterator[Match]:

@@ -66,7 +66,7 @@ def read_lines(file: OpenInput) -> Iterator[Record | InvalidRecord]:
                 yield InvalidRecord(f"{where} is not UTF-8 text: save the file as UTF-8")
             elif line.strip():
                 try:
-                    value = _parse(line)
+                    value = _parse(line.rstrip())
                 except UnreadableError as error:
                     yield InvalidRecord(f"{where} {error}")
                 else:
@@ -77,7 +77,7 @@ def _parse(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_unique_keys)
     except json.JSONDecodeError as error:
-        line = f"line {error.lineno} " if "\n" in text.strip() else ""
+        line = f"line {error.lineno} " if "\n" in text else ""
         location = f"{line}column {error.colno}"
         raise UnreadableError(f"is not JSON ({error.msg}, {location}): repair it") from None
     except RecursionError:

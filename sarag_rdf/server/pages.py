@@ -339,7 +339,21 @@ class _Page:
                 yield {
                     "property": self._texts.property(property_),
                     "target": target,
+                    "graph": local_name(self._read.graph_of(term.value)),
                     "details": self._provenance(node),
+                    "says": list(self._said(term.value)),
+                }
+
+    def _said(self, item: str) -> Iterator[dict[str, Any]]:
+        """What another graph says of a linked item, but its names."""
+        groups = self._read.out(item)
+        for property_ in [p for p in groups if p not in NAMES][:_MAX_PHRASES]:
+            terms = [t for t in groups[property_].terms if not isinstance(t, ox.Triple)]
+            if terms and property_ not in _LINKS:
+                yield {
+                    "property": self._texts.property(property_),
+                    "ends": [self._texts.end(term) for term in terms[:_MAX_DOCUMENTS]],
+                    "left_out": max(0, len(terms) - _MAX_DOCUMENTS),
                 }
 
     def _annotation(self, subject: str, property_: str, target: str) -> str:

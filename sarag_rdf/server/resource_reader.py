@@ -165,6 +165,11 @@ class Resources:
         is_readable = self._readable is None or iri in self._readable
         return is_readable and self._store.contains_named_graph(ox.NamedNode(iri))
 
+    def graph_of(self, iri: str) -> str:
+        """The readable graph that has statements about a resource; empty if none has."""
+        quads = self._quads(ox.NamedNode(iri), None, None)
+        return min((getattr(quad.graph_name, "value", "") for quad in quads), default="")
+
     def below(self, iri: str) -> list[str]:
         """Sources whose IRIs are this one and a fragment: the records of a file."""
         sources = self._quads(None, RDF.type, SARAG.Source)

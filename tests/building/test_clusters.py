@@ -75,7 +75,7 @@ def test_proposals_are_reviewed_and_undone(
     where = ("--kg", str(tmp_path / "kg"))
     assert sarag("merge", "--accept", "pairs.tsv", *where).out.startswith("0 merged")
     done = sarag("merge", "--rule", "cluster", "--least", "0", "--dry-run", *where)
-    assert "would be merged by cluster" in done.out
+    assert "proposed by cluster" in done.out
     sarag("merge", "--curate", "--list", *where).fails(2, "--curate requires --rule")
     unread = ("merge", "--rule", "initials", "--unreviewed", "--curate")
     sarag(*unread, *where).fails(2, "--curate", "--review")

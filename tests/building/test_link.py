@@ -710,3 +710,42 @@ class Directed:
             yield Extraction(
                 mentions, tuple(Relation("Orbis", p, o, document.text) for p, o in ends)
             )
+
+
+def test_own_classes_are_kinds_and_numbers_and_schemes_keep_names_apart(tmp_path: Path) -> None:
+    ontology = tmp_path / "own.ttl"
+    ontology.write_text(
+        "@prefix o: <https://own.example.org/> . @prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+        'o:Device a owl:Class ; rdfs:label "device" . o:Yard a owl:Class ; rdfs:label "yard" .\n'
+        'o:Lathe a owl:Class ; rdfs:subClassOf o:Device ; rdfs:label "lathe" .\n'
+    )
+    items = tmp_path / "items.ttl"
+    items.write_text(
+        "@prefix o: <https://own.example.org/> . @prefix t: <https://things.example.org/> .\n"
+        "@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
+        "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
+        't:1 a o:Lathe ; rdfs:label "Heron" . t:2 a o:Yard ; rdfs:label "Plover" .\n'
+        't:3 a o:Device ; rdfs:label "dunnock server 01" .\n'
+        't:4 a skos:ConceptScheme ; skos:prefLabel "Technologies" ; rdfs:label "Technologies" .\n'
+    )
+
+    class Devices:
+        method = Method("devices", "none")
+
+        def extract(self, documents: Iterable[Document]) -> Iterator[Extraction]:
+            classes = ("https://own.example.org/Device",)
+            names = "Heron", "Plover", "Dunnock server 5", "Technologies"
+            for _ in documents:
+                yield Extraction(tuple(Mention(n, "misc", classes=classes) for n in names))
+
+    with sarag_rdf.open(tmp_path / "kg", embedder=HashEmbedder(), endpoint=None) as kg:
+        kg.ontologies.add(ontology)
+        text = "Heron, Plover, Dunnock server 5, Technologies."
+        kg.index([Source(text, "All", "all.txt")], extractor=Devices())
+        kg.import_graph(items, "rdf", name="items")
+        found = {match.subject_label: match.comment for match in kg.links.candidates("items")}
+        assert kg.query("ASK { GRAPH ?g { ?x a o:Lathe } }") is True  # the prefix of the file
+    assert found.keys() == {"Heron", "Plover"}
+    assert "kinds same" in found["Heron"]
+    assert "kinds different" in found["Plover"]

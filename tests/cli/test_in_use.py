@@ -136,14 +136,17 @@ def test_in_python_neither(tmp_path: Path) -> None:
         assert kg.stats()["sources"] == 1
 
 
-def test_an_identical_copy_counts_as_a_duplicate(offline: Sarag, tmp_path: Path) -> None:
+def test_an_identical_copy_counts_as_a_duplicate(
+    offline: Sarag, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("a.txt", "b.txt", "copy.txt"):
         path = tmp_path / "docs" / name
         path.parent.mkdir(exist_ok=True)
         path.write_text("Bea met Cid." if name == "b.txt" else MET)
     done = offline("index", "docs")
-    assert "3 added, 0 updated, 0 unchanged, 1 duplicates" in done.out
-    assert "3 unchanged, 1 duplicates" in offline("index", "docs").out
+    assert "3 added, 0 updated, 0 unchanged, 1 duplicate" in done.out
+    assert "copy.txt has the text of a.txt" in caplog.text
+    assert "3 unchanged, 1 duplicate" in offline("index", "docs").out
 
 
 def test_fsck_has_nothing_to_say_of_a_graph_in_order(offline: Sarag, tmp_path: Path) -> None:

@@ -471,6 +471,13 @@ def test_any_markdown_is_split(source: str) -> None:
 # HTML
 
 
+def test_the_headers_of_a_table_have_a_rule_below_them(tmp_path: Path) -> None:
+    rows = "<tr><th>Site</th><th>Power</th></tr><tr><th>Tarn</th><td>5 kW</td></tr>"
+    page = f"<table>{rows}</table>"
+    (source,) = sources(write(tmp_path, "a.html", page))
+    assert source.text == "Site | Power\n--- | ---\nTarn | 5 kW"
+
+
 def test_html(tmp_path: Path) -> None:
     page = """<!DOCTYPE html><html lang="de-CH"><head><title> Der
       Rhein </title><style>p {}</style><script>var a = "<p>no</p>";</script></head>

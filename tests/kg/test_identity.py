@@ -369,9 +369,7 @@ def test_a_rule_merges_only_what_a_reviewer_accepts(
     where = ["--kg", str(tmp_path / "kg")]
     sarag("merge", "--rule", "same-words", *where).fails(2, "--review FILE", "--accept FILE")
     path = tmp_path / "pairs.tsv"
-    assert (
-        "1 would be merged" in sarag("merge", "--rule", "same-words", "--review", path, *where).out
-    )
+    assert "1 pair proposed" in sarag("merge", "--rule", "same-words", "--review", path, *where).out
     assert stored(people) == before
     [row] = csv.DictReader(path.read_text("utf-8-sig").splitlines(), delimiter="\t")
     assert (row["decision"], row["subject_label"], row["object_label"]) == (
@@ -431,7 +429,7 @@ def test_on_the_command_line(kg: KnowledgeGraph, tmp_path: Path, sarag: Sarag) -
         "Manya  is  Marie",
         f"Mercury (god)  in  {MINTER.source('god.txt', '', '')}",
     ]
-    assert "0 would be merged" in sarag("merge", "--rule", "same-words", "--dry-run", *where).out
+    assert "0 pairs proposed" in sarag("merge", "--rule", "same-words", "--dry-run", *where).out
     assert sarag("validate", *where).code == 0
     sarag("merge", "Marie", "Irene", "--dry-run", *where).fails(2, "--dry-run")
     for blank in ("", " "):
@@ -621,6 +619,26 @@ def short_names(names: Mapping[str, str]) -> set[tuple[str, str]]:
 def test_a_name_that_two_entities_have_is_no_short_name() -> None:
     assert short_names({"a": "bex", "b": "bex works"}) == {("a", "b")}
     assert short_names({"a": "bex", "b": "bex works", "c": "bex"}) == set()
+
+
+def test_versions_are_no_short_names_and_of_a_chain_the_longest_is_meant() -> None:
+    assert short_names({"a": "heron", "b": "heron 12"}) == set()
+    chain = {"a": "larch", "b": "larch glass", "c": "larch glass ag"}
+    assert short_names(chain) == {("a", "c"), ("b", "c")}
+
+
+def test_last_names_of_persons_and_first_words_of_companies_need_no_document_in_common() -> None:
+    names = {
+        "a": "ms lund", "b": "dr ida lund", "c": "i lund", "d": "brook", "e": "bo brook",
+        "f": "cy brook", "g": "larch", "h": "larch glass gmbh",
+    }  # fmt: skip
+    features = EntityFeatures(names=names, persons=set("abcdef"))
+    for entity in names:
+        features.texts[entity].add(entity)
+    reader = SimpleNamespace(select_provenance_for=lambda *_: iter(()))
+    context = cast("MergeContext", SimpleNamespace(features=features, reader=reader))
+    found = {(match.subject, match.object) for match in SHORT_NAMES.propose(context)}
+    assert found == {("a", "b"), ("c", "b"), ("g", "h")}
 
 
 def test_names_of_many_words_are_compared_by_few_of_them() -> None:

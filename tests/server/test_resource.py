@@ -428,7 +428,7 @@ def test_an_entity(server: Running) -> None:
 
 def test_a_link_shows_why_it_is_one(server: Running) -> None:
     text = text_of(page(server, BASE + "entity/linz"))
-    assert "In other graphs exact match Linz" in text
+    assert "In other graphs exact match Linz in " in text
     assert "confidence 0.75" in text
     assert "manual mapping curation" in text
 

@@ -7,10 +7,10 @@ followed.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
 from typing import Any, Final
@@ -22,7 +22,7 @@ from sarag_rdf.base import vocab
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import local_name, namespace
 from sarag_rdf.base.resources import ontology_path
-from sarag_rdf.base.vocab import DC, DCTERMS, OWL, RDF, RDFS, SARAG, SH, SKOS, XSD, Namespace
+from sarag_rdf.base.vocab import DC, DCTERMS, OWL, RDF, RDFS, SARAG, SH, SKOS, VANN, XSD, Namespace
 from sarag_rdf.graph.ontology.schema import (
     OntologyClass,
     OntologyProperty,
@@ -34,13 +34,14 @@ from sarag_rdf.graph.ontology.schema import (
     split_words,
 )
 from sarag_rdf.graph.store.input_files import (
+    InputFile,
     RdfReadOptions,
     input_file,
     is_skolem_iri,
     parse_triples,
+    unpacked,
 )
 
-_VANN = Namespace("http://purl.org/vocab/vann/")
 _OBO = Namespace("http://purl.obolibrary.org/obo/")
 _SCHEMAS = (Namespace("http://schema.org/"), Namespace("https://schema.org/"))
 
@@ -56,7 +57,7 @@ def iris_of(*terms: NamedNode) -> tuple[str, ...]:
 
 
 TYPE: Final = RDF.type.value
-LANGUAGES: Final = (RDF.base, RDFS.base, OWL.base, XSD.base, SKOS.base, SH.base, _VANN.base)
+LANGUAGES: Final = (RDF.base, RDFS.base, OWL.base, XSD.base, SKOS.base, SH.base, VANN.base)
 """Namespaces whose terms describe ontologies, and are never part of a schema."""
 CLASS_TYPES: Final = frozenset(iris_of(RDFS.Class, OWL.Class, SKOS.Concept))
 DATATYPE_TYPES: Final = frozenset((RDFS.Datatype.value, *schema_org("DataType")))
@@ -78,7 +79,7 @@ DEFINITIONS = (
     *iris_of(SKOS.definition, _OBO.IAO_0000115, RDFS.comment, SH.description),
     *iris_of(DCTERMS.description, SKOS.scopeNote),
 )
-EXAMPLES = iris_of(SKOS.example, _VANN.example, _OBO.IAO_0000112)
+EXAMPLES = iris_of(SKOS.example, VANN.example, _OBO.IAO_0000112)
 DOMAINS: Final = (RDFS.domain.value, *schema_org("domainIncludes"))
 RANGES: Final = (RDFS.range.value, *schema_org("rangeIncludes"))
 INVERSES: Final = (OWL.inverseOf.value, *schema_org("inverseOf"))
@@ -204,6 +205,7 @@ class OntologyFile:
 
     `origin` is the IRI of the file, `name` its name. `repaired` are namespaces of RDF, OWL and the
     like that the file declares without their ``#``; their terms are corrected in `triples`.
+    `prefixes` are those of a file in Turtle, TriG or RDF/XML, by namespace.
     """
 
     name: str
@@ -211,6 +213,32 @@ class OntologyFile:
     sha256: str
     triples: tuple[Triple, ...]
     repaired: tuple[str, ...] = ()
+    prefixes: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def own_prefix(self) -> tuple[str, str]:
+        """The prefix and the namespace of most of its classes and properties, or empty ones."""
+        schema = schema_of(self.triples)
+        spaces = Counter(map(namespace, (*schema.classes, *schema.properties)))
+        for space, _ in spaces.most_common(1):
+            if prefix := self.prefixes.get(space):
+                return prefix, space
+        return "", ""
+
+
+_PREFIX = re.compile(
+    r"""@?prefix\s+([A-Za-z][\w-]*):\s*<([^<>"\s]+)>|xmlns:([A-Za-z][\w-]*)\s*=\s*["']([^"'\s]+)["']""",
+    re.IGNORECASE,
+)
+_HEAD = 1 << 16
+"""Bytes at the start of a file that are searched for prefixes."""
+
+
+def _prefixes(file: InputFile) -> dict[str, str]:
+    with unpacked(file) as (content, _):
+        head = content.read(_HEAD).decode("utf-8", "replace")
+    found = (match.groups() for match in _PREFIX.finditer(head))
+    return {space or other: prefix or name for prefix, space, name, other in found}
 
 
 def read_ontology(
@@ -231,7 +259,9 @@ def read_ontology(
             raise InputError(f"no triples in {file.name}: check the file")
         repaired: set[str] = set()
         triples = tuple(_repaired(triple, repaired) for triple in triples)
-        return OntologyFile(file.name, file.origin, file.sha256, triples, tuple(sorted(repaired)))
+        prefixes = _prefixes(file)
+        name, origin = file.name, file.origin
+        return OntologyFile(name, origin, file.sha256, triples, tuple(sorted(repaired)), prefixes)
 
 
 _WITHOUT_HASH = re.compile(

@@ -371,7 +371,9 @@ def _reading(file: InputFile) -> Iterator[None]:
             location = f", line {error.lineno}, column {error.offset or 1}"
         reason = _PREFIX.sub("", str(error.msg))
         if "scheme" in reason.lower():
-            reason = f"{reason}; relative IRIs need --base-iri"
+            reason = (
+                f"{reason}; relative IRIs need --base-iri (of sarag import and sarag ontology add)"
+            )
         raise InputError(f"{file.name}{location}: {reason}") from error
     except MemoryError as error:
         raise InputError(

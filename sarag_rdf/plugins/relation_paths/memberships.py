@@ -25,7 +25,7 @@ from sarag_rdf.retrieval.view import GraphView
 Answer = Callable[[Query], Found | None]
 """What answers a question with one name."""
 _IS_ONE: Final = re.compile(
-    r"(?:is|are|was|were) (?:the )?(?P<name>.+?) (?:an?|one of the) (?P<kind>[a-z][a-z -]*)"
+    r"(?:is|are|was|were) (?:the )?(?P<name>.+?) (?:an?|one of the) (?P<kind>[A-Za-z][A-Za-z -]*)"
 )
 _KIND: Final = r"(?P<kind>[a-z][a-z -]*?)"
 _OF_KIND: Final = r"(?:(?:kinds?|types?|sorts?|species) of )?"
@@ -63,7 +63,7 @@ def of_a_kind(view: GraphView, query: Query) -> Found | None:
     text = " ".join(query.text.split()).rstrip(" ?.!")
     text = f"{text[:1].lower()}{text[1:]}"
     if match := _IS_ONE.fullmatch(text):
-        return _is_of_kind(view, query, match["name"], match["kind"])
+        return _is_of_kind(view, query, match["name"], match["kind"].casefold())
     asked = filter(None, (form.fullmatch(text) for form in _WHICH))
     several = ((match, _all_of_kind(view, query, match)) for match in asked)
     for match, found in several:

@@ -38,8 +38,8 @@ MIN_SCORE = 0.6
 """Least similarity of a column and a property."""
 _DOMAINS = 2
 """Properties of a domain from which it is the class of the rows, if the file name gives none."""
-_BY_RANGE = 0.65
-"""Similarity of a column that is called like the range of a property."""
+_BY_RANGE, _BY_CLASS = 0.65, 0.8
+"""Similarities of a column called like the last word of the range of a property, and like it."""
 _BY_PREFIX = 0.7
 """Similarity of a column whose name is short for that of a property: "lon" for "longitude"."""
 _SHORTEST = 3
@@ -289,7 +289,10 @@ class _Suggestion:
             bool(property_.domains)
             or [p for p in every if column.words in self._range_words(p)] == [property_]
         )
-        return max(_similarity(column, property_), _BY_RANGE if is_range else 0.0)
+        ranges = filter(None, map(self._schema.classes.get, property_.ranges))
+        names = [content_words(name) for r in ranges for name in (r.label, *r.alternatives)]
+        by_range = _BY_CLASS if column.words in names else _BY_RANGE
+        return max(_similarity(column, property_), by_range if is_range else 0.0)
 
     def _range_words(self, property_: OntologyProperty) -> list[frozenset[str]]:
         """The words of each name of the classes that a property leads to, and the last word."""
