@@ -33,7 +33,7 @@ _IMPORTED = (
     "sarag_rdf.cli.main",
     "sarag_rdf.cli.document_commands",
     "sarag_rdf.cli.exchange_commands",
-    "sarag_rdf.cli.ontology_commands",
+    "sarag_rdf.plugins.ontology_commands",
     "sarag_rdf.cli.question_commands",
     "sarag_rdf.cli.server_commands",
     "sarag_rdf.server.http_server",

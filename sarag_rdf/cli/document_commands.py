@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from pathlib import Path
 from time import monotonic
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from sarag_rdf.base.ports import Extractor
     from sarag_rdf.graph.ontology.schema import Schema
     from sarag_rdf.kg.graph import KnowledgeGraph, Mode
+    from sarag_rdf.kg.schemas import OntologyReport
 
 _READING = [option.name for option in declared_options(ReadOptions)]
 
@@ -117,6 +119,29 @@ def delete(sources: tuple[str, ...], **options: Any) -> int:
     return emit(options, data, f"{len(names)} deleted", *graph)
 
 
+def add_ontologies(
+    kg: KnowledgeGraph, files: Sequence[str], *, is_silent: bool, **arguments: Any
+) -> list[OntologyReport]:
+    """Add ontologies, and print a line for each unless `is_silent`; problems are always printed."""
+    reports = [kg.ontologies.add(file, **arguments) for file in files]
+    for report, file in zip(reports, files, strict=True):
+        state = "already in the graph" if report.already else "added"
+        counts = f"{counted(report.classes, 'class')}, {counted(report.properties, 'property')}"
+        if not is_silent:
+            click.echo(f"{report.name}: {state}, {counts}, {report.triples} triples")
+        errors = [finding for finding in report.findings if finding.severity == "error"]
+        for finding in errors:
+            problem(one_line(str(finding)))
+        if warnings := len(report.findings) - len(errors):
+            problem(f"{counted(warnings, 'warning')}: sarag ontology check {file} lists them")
+    if any(report.sources and not report.already for report in reports):
+        note(
+            f"{counted(reports[0].sources, 'source')} indexed with another schema: sarag update "
+            "or sarag index extracts them again"
+        )
+    return reports
+
+
 def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
     """Index, update or sync, or with --dry-run print the plan; returns the exit code."""
     arguments = {**{name: options[name] for name in _READING if name in options}, **more}
@@ -136,8 +161,6 @@ def _run(how: Mode, inputs: Any, options: dict[str, Any], **more: Any) -> int:
             plan = kg.plan(inputs, how=how, extractor=extractor, **arguments)
             return _show_plan(kg, how, plan, extractor, options, monotonic() - begin)
         if ontologies:
-            from sarag_rdf.cli.ontology_commands import add_ontologies
-
             limits = {name: options[name] for name in ("max_expansion", "max_seconds")}
             add_ontologies(kg, ontologies, is_silent=options["as_json"], **limits)
         extractor = _extractor(kg, how, options)

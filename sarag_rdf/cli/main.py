@@ -28,7 +28,6 @@ _COMMANDS = {
     "delete": ("document_commands", "delete documents from the graph"),
     "sync": ("document_commands", "make the graph match a folder"),
     "import": ("exchange_commands", "import a knowledge graph: Wikibase, SKOS, any RDF"),
-    "ontology": ("ontology_commands", "manage the ontologies that extraction follows"),
     "search": ("question_commands", "find documents and relationships for a question"),
     "ask": ("question_commands", "answer a question from the graph"),
     "strategies": ("question_commands", "list retrievers, reasoners and others with their options"),

@@ -15,16 +15,16 @@ from sarag_rdf.base.tabular import delimiter_for
 from sarag_rdf.base.types import SchemaUse
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli import flags
+from sarag_rdf.cli.document_commands import add_ontologies
 from sarag_rdf.cli.entity_commands import action_of, list_or_undo, undo_options
-from sarag_rdf.cli.output import counted, emit, note, problem, text_lines, write_output
+from sarag_rdf.cli.output import counted, emit, text_lines, write_output
 from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.store.input_files import RdfReadOptions
 
 if TYPE_CHECKING:
     from sarag_rdf.graph.ontology.check import OntologyFinding
-    from sarag_rdf.kg.graph import KnowledgeGraph
-    from sarag_rdf.kg.schemas import OntologyReport, StoredOntology
+    from sarag_rdf.kg.schemas import StoredOntology
 
 _MOST_EXAMPLES = 3
 """Terms that are printed for a kind of warning."""
@@ -68,29 +68,6 @@ def add(files: tuple[str, ...], *, name: str | None, yes: bool, **options: Any) 
         arguments = {"name": name, "replace": yes, **_parsing(options)}
         reports = add_ontologies(kg, files, is_silent=options["as_json"], **arguments)
     return emit(options, reports)
-
-
-def add_ontologies(
-    kg: KnowledgeGraph, files: Sequence[str], *, is_silent: bool, **arguments: Any
-) -> list[OntologyReport]:
-    """Add ontologies, and print a line for each unless `is_silent`; problems are always printed."""
-    reports = [kg.ontologies.add(file, **arguments) for file in files]
-    for report, file in zip(reports, files, strict=True):
-        state = "already in the graph" if report.already else "added"
-        counts = f"{counted(report.classes, 'class')}, {counted(report.properties, 'property')}"
-        if not is_silent:
-            click.echo(f"{report.name}: {state}, {counts}, {report.triples} triples")
-        errors = [finding for finding in report.findings if finding.severity == "error"]
-        for finding in errors:
-            problem(one_line(str(finding)))
-        if warnings := len(report.findings) - len(errors):
-            problem(f"{counted(warnings, 'warning')}: sarag ontology check {file} lists them")
-    if any(report.sources and not report.already for report in reports):
-        note(
-            f"{counted(reports[0].sources, 'source')} indexed with another schema: sarag update "
-            "or sarag index extracts them again"
-        )
-    return reports
 
 
 @ontology.command(name="list", epilog="Example:  sarag ontology list --kg kg")
