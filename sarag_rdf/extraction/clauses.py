@@ -414,23 +414,49 @@ class _Walk:
         described = self._described(noun) if inner and inner.type == "person" else None
         if inner and described:  # "the director of the museum, Ann"
             for words, argument, token in self._below(described, (is_, *noun_words(described))):
-                yield Clause("apposition", inner.name, words, argument, token)
+                if self._is_before(argument, inner):
+                    yield Clause("apposition", inner.name, words, argument, token)
             return
         if outer is None or outer.is_date or is_denied or not is_fact_of(noun):
             return
         if inner is None:
             if (period := self._past(noun)) is None:
                 return
-            for each in (noun, *(c for c in noun.conjuncts if not self._span(c))):
+            person = self._next_person(noun) if outer.type == "person" else None
+            if person and noun.head.dep_ != "appos":
+                return  # "Ann, head of X, Bo, and Ida"
+            nouns = [] if person else [c for c in noun.conjuncts if not self._span(c)]
+            for each in (noun, *nouns):
                 arguments = [*self._noun_arguments(each, (is_,))]
                 arguments += self._below(each, (is_, *noun_words(each)))
                 for words, argument, token in arguments:
-                    clause = Clause("apposition", outer.name, words, argument, token)
-                    yield replace(clause, period=period)
+                    if person is None or self._is_before(argument, person):
+                        name = (person or outer).name
+                        clause = Clause("apposition", name, words, argument, token)
+                        yield replace(clause, period=period)
         elif inner.type == "geopolitical" and outer.type in ("geopolitical", "organization"):
             is_next = noun.doc[outer.end : inner.begin].text == ","
             if is_next and not _INITIALS.fullmatch(inner.name):
                 yield Clause("place", outer.name, (is_, Word("in")), Argument(inner.name), noun.i)
+
+    def _is_before(self, argument: Argument, person: MentionSpan) -> bool:
+        """Whether an argument stands before a person, and not in the list that the person is in."""
+        if argument.kind != "name":
+            return person.name not in argument.text
+        return any(s.name == argument.text and s.begin < person.begin for s in self._spans)
+
+    def _next_person(self, noun: Token) -> MentionSpan | None:
+        """The person after an apposition, whom it may describe: "The chair, Ann, the head of X, Bo".
+
+        Relatives may be listed: "sister of Ann, Bo and Ida".
+        """
+        people = (s for s in self._spans if s.begin > noun.i and s.type == "person")
+        if (person := next(people, None)) is None:
+            return None
+        between = noun.doc[noun.i + 1 : person.begin]
+        is_verbal = any(token.pos_ in VERBS for token in between)
+        is_next = between.text.endswith(",") and between.text.count(",") == 1
+        return person if is_next and not is_verbal else None
 
     def _described(self, noun: Token) -> Token | None:
         """The noun for whom a name follows: "director" in "the director of the museum, Ann".

@@ -259,7 +259,7 @@ def parse_document(
     from sarag_rdf.extraction.clauses import find_clauses
     from sarag_rdf.extraction.coreference import resolve_coreference
 
-    for before, token in pairwise((doc[:1], *doc)):  # "ARAMIS" is no plural
+    for before, token in pairwise((doc[:0], *doc)):  # "ARAMIS" is no plural
         is_capitals = token.tag_ == "NNS" and token.is_upper and len(token) > _SHORT
         if is_capitals and not before.text.isupper():
             token.tag_, token.pos_ = "NNP", "PROPN"
