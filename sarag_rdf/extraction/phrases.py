@@ -84,6 +84,8 @@ class _Pattern:
     is_packaged: bool = False
     is_verbatim: bool = False
     """Whether the words are a label as it stands, or its verb in the other voice."""
+    is_bare: bool = False
+    """Whether they are a label without the kind of the subjects, which must be known to be so."""
 
     @property
     def specificity(self) -> float:
@@ -104,6 +106,8 @@ _RELATIONAL = frozenset("part member on leader figur charact role".split())
 """Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
 _GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
 """Words of phrases that say so little that the subject must fit the domain: "is a * in"."""
+_MOVING = frozenset({"come", "mov", "return", "go"})
+"""Verbs that lead to places, but also from one employer or department to another."""
 _AWARDED = frozenset({"award", "grant", "present", "give"})
 _GIVING = frozenset({"be", "give", "go", "present", "to"})
 """Words of phrases that both arguments must fit well: paintings are given to museums, too."""
@@ -244,7 +248,10 @@ class PhraseMatcher:
             for label in {property_.label, *property_.alternatives}:
                 bare = UNIT_OF_LABEL.sub("", label).casefold()
                 self._labelled.setdefault(bare, []).append(property_)
-            for pattern in set(self._patterns_with_packaged(property_)):
+            full = property_ if property_ == known else known
+            whole = {(each.words, each.is_inverse) for each in self._patterns_with_packaged(full)}
+            for each in set(self._patterns_with_packaged(property_)):
+                pattern = replace(each, is_bare=(each.words, each.is_inverse) not in whole)
                 self._patterns.setdefault((pattern.words[0], pattern.words[-1]), []).append(pattern)
         self._class_labels: dict[str, dict[str, str]] = {}
         """Label of classes -> namespace of an ontology -> the first of its classes."""
@@ -359,7 +366,9 @@ class PhraseMatcher:
         match = PhraseMatch(
             property_, pattern.is_inverse, pattern.specificity, domain_fit + range_fit, value
         )
-        if min(domain_fit, range_fit) < 0:
+        if min(domain_fit, range_fit) < 0 or (pattern.is_bare and domain_fit < 2):
+            return None
+        if pattern.words[0] in _MOVING and range_fit < 2 and self._is_of_places(property_):
             return None
         if is_own:
             ends = (subject, domain_fit), (object_, range_fit)
@@ -434,6 +443,11 @@ class PhraseMatcher:
                 return
         for iri in self.schema.subclasses.get(class_, ()):
             yield from self.known_types(iri)
+
+    def _is_of_places(self, property_: OntologyProperty) -> bool:
+        """Whether the objects of a property are places."""
+        types = set().union(*map(self.entity_types, property_.ranges))
+        return types == {"geopolitical"}
 
     def _is_general(self, class_: str) -> bool:
         """Whether all things of an entity type are in a class, as all persons are in Person.
@@ -530,6 +544,9 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
             yield from _voices(replace(verbatim, words=stems_of(f"is {label}")))
             if len(words) == 2 and words[0] != "be":  # "studied mathematics at"
                 yield _Pattern((words[0], WILDCARD, words[1]), property_, False, True)
+            noun, _, of = label.partition(" ")
+            for verb in _verbs_of(noun) if of == "of" else ():  # "manager of" as "manages"
+                yield from _voices(replace(verbatim, words=verb))
             continue
         is_relation = bool(property_.domains or property_.ranges) and not property_.is_literal
         if is_relation and _may_be_verb(label):

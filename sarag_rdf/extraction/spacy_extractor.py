@@ -496,7 +496,10 @@ class StatementFinder:
         if cluster is not None and cluster.is_date:
             return Argument(name, "value", value=parse_value(name, "date"))
         type_, classes = self.types.get(name, "misc"), self.classes.get(name, ())
-        return Argument(name, "name", type_, classes, is_certain=(name, type_) in self._certain)
+        is_certain = (name, type_) in self._certain or (
+            type_ == "person" and " " in name and name.split()[0] in FIRST_NAMES
+        )
+        return Argument(name, "name", type_, classes, is_certain=is_certain)
 
     def _find_classes(self) -> None:
         """Classes by nouns that the text uses for a thing ("is a city"), and by words of its name.
