@@ -96,10 +96,18 @@ def _text(token: Token) -> str:
 
 
 def noun_words(noun: Token) -> Words:
-    """A noun with its articles and modifiers, which are optional but in "deputy director"."""
+    """A noun with its articles and modifiers.
+
+    They are optional but in "deputy director" and "product manager", another office.
+    """
     firm = QUALIFIED if noun.lower_ not in _GRADED else ()
-    lefts = (left for left in noun.lefts if left.dep_ in _NOUN_WORDS)
-    return (*(Word(_text(left), left.lower_ not in firm) for left in lefts), Word(_text(noun)))
+    is_office = noun.lower_.endswith(("er", "or"))
+    words = [
+        Word(_text(left), left.lower_ not in firm and not (is_office and left.tag_ == "NN"))
+        for left in noun.lefts
+        if left.dep_ in _NOUN_WORDS
+    ]
+    return (*words, Word(_text(noun)))
 
 
 def noun_texts(noun: Token) -> Sequence[str]:
