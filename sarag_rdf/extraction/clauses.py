@@ -102,6 +102,12 @@ class Clause:
         return " ".join(word.stem for word in self.words if word.stem != NAME)
 
     @property
+    def said(self) -> str:
+        """The words that phrases cannot do without, without auxiliaries, in lower case."""
+        words = (word.stem.lower() for word in self.words if not word.is_optional)
+        return " ".join(word for word in words if word != NAME)
+
+    @property
     def relation(self) -> Relation:
         """The relation between its arguments, without a property, at the times of its verb."""
         times = self.period.start, self.period.end, self.period.at
@@ -374,7 +380,7 @@ class _Walk:
             yield words, Argument(text, "value", value=quantity), head.i
             return
         for token in (head, *head.children):
-            if token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod"):
+            if token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod", "attr"):
                 counted = (Word(word.stem) for word in noun_words(head) if word.stem != token.text)
                 named = words if token is head else (*words, *counted)  # not "two new gates"
                 is_exact = _INEXACT.isdisjoint(t.lower_ for t in (*token.lefts, *head.lefts))

@@ -192,7 +192,8 @@ def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
         if root == "be" and not is_participle(following):
             root = COPULA
         result.append(Word(root, word.is_optional))
-    if result and is_participle(plain[0].stem) and result[-1].stem == "by":
+    is_bare = result and is_participle(plain[0].stem) and result[0].stem != "be"
+    if is_bare and result[-1].stem == "by":
         result.insert(0, Word("be"))
     return _without_areas(result)
 
@@ -247,7 +248,8 @@ class PhraseMatcher:
             property_ = self._with_bare_names(known)
             for label in {property_.label, *property_.alternatives}:
                 bare = UNIT_OF_LABEL.sub("", label).casefold()
-                self._labelled.setdefault(bare, []).append(property_)
+                for name in dict.fromkeys((bare, bare.removeprefix("number of "))):
+                    self._labelled.setdefault(name, []).append(property_)
             full = property_ if property_ == known else known
             whole = {(each.words, each.is_inverse) for each in self._patterns_with_packaged(full)}
             for each in set(self._patterns_with_packaged(property_)):
@@ -293,14 +295,17 @@ class PhraseMatcher:
                 yield replace(pattern, meaning=property_, is_packaged=True)
 
     def match(
-        self, words: Sequence[Word], subject: Argument, object_: Argument
+        self, words: Sequence[Word], subject: Argument, object_: Argument, phrase: str = ""
     ) -> PhraseMatch | None:
-        """The property that the words state, or None if none fits or several do."""
-        matches = (self._match(said, subject, object_) for said in _readings_of(words))
+        """The property that the words state, or None if none fits or several do.
+
+        Of several, the one whose label is the `phrase` of the text is chosen: "worked for".
+        """
+        matches = (self._match(said, subject, object_, phrase) for said in _readings_of(words))
         return next(filter(None, matches), None)
 
     def _match(
-        self, words: Sequence[Word], subject: Argument, object_: Argument
+        self, words: Sequence[Word], subject: Argument, object_: Argument, phrase: str
     ) -> PhraseMatch | None:
         required = [word.stem for word in words if not word.is_optional]
         if not required:
@@ -331,6 +336,8 @@ class PhraseMatcher:
             candidates = {key: m for key, m in candidates.items() if key[0] not in above}
             named = {key: m for key, m in candidates.items() if _is_named(m, required)}
             candidates = named or candidates
+            as_said = {k: m for k, m in candidates.items() if m.property.label.casefold() == phrase}
+            candidates = as_said or candidates
         direct = min(candidates.values(), key=lambda match: match.is_inverse, default=None)
         if direct and all(_readings(m) & _readings(direct) for m in candidates.values()):
             return direct

@@ -486,7 +486,8 @@ class StatementFinder:
                 words = (Word(COPULA), *words)
             if object_.kind == "name":
                 object_ = self.argument(object_.text)
-            if match := self._matcher.match(words, self.argument(clause.subject), object_):
+            subject, said = self.argument(clause.subject), clause.said
+            if match := self._matcher.match(words, subject, object_, said):
                 statements.append(Statement(clause, object_, match))
         return statements
 

@@ -75,6 +75,8 @@ def verb_words(verb: Token) -> Words:
     Auxiliaries other than "be" and "to" are optional.
     """
     group = [verb, *(child for child in verb.children if child.dep_ in _VERB_WORDS)]
+    if verb.lower_ in ("go", "goes", "went", "gone"):  # "live", "online"
+        group += [c for c in verb.children if c.dep_ in ("advmod", "acomp") and c.i == verb.i + 1]
     words = tuple(
         Word(_text(token), token.dep_ == "aux" and token.lower_ != "to")
         for token in sorted(group, key=lambda token: token.i)
