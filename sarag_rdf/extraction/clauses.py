@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc, Span, Token
 
 from sarag_rdf.base.types import Relation
 from sarag_rdf.extraction.coreference import CoreferenceResult
@@ -141,6 +141,7 @@ class _Walk:
         for token in self._doc:
             if token.pos_ in VERBS:
                 yield from self._successions(self._timed(token, self._of_verb(token)))
+                yield from self._timed(token, self._of_topic(token))
             elif token.dep_ == "poss":
                 yield from self._possessive(token)
             elif token.dep_ == "appos":
@@ -226,6 +227,27 @@ class _Walk:
                     if is_of_object and required[2].stem != "by":  # "bought X by Y", its maker
                         passive = (Word("was"), required[0], required[2])
                         yield Clause("", name, passive, argument, token)
+
+    def _of_topic(self, verb: Token) -> Iterator[Clause]:
+        """As in "The owner is Ann" and "Ann is the owner", where the text is about one thing."""
+        topic = "" if self._coreference.is_heading else self._coreference.topic
+        if verb.lower_ != "is" or not topic or self._is_of_other(verb.sent, topic):
+            return
+        ends = [[c for c in verb.children if c.dep_ in deps] for deps in (SUBJECTS, ("attr",))]
+        for noun, other in [pair for s in ends[0] for a in ends[1] for pair in ((s, a), (a, s))]:
+            is_role = noun.tag_ == "NN" and not self._span(noun) and not [*noun.rights]
+            if is_role and noun.left_edge.lower_ == "the":
+                words = (Word("is"), *noun_words(noun), Word("of"))
+                for name in self._names(other):
+                    yield Clause("", name, words, Argument(topic), noun.i, is_fact_of(verb))
+
+    def _is_of_other(self, sentence: Span, topic: str) -> bool:
+        """Whether another thing than the topic is a subject of a sentence or of the one before."""
+        begin = self._doc[sentence.start - 1].sent.start if sentence.start else 0
+        subjects = (t for t in self._doc[begin : sentence.end] if t.dep_ in SUBJECTS)
+        names = {name for token in subjects for name in self._names(token)} - {topic}
+        clusters = self._coreference.clusters
+        return any(clusters[name].type != "person" for name in names if name in clusters)
 
     def _appointed(self, verb: Token, person: Token) -> Iterator[Clause]:
         """As in "The board appointed Ann (as) head of X"."""
@@ -386,6 +408,8 @@ class _Walk:
                 is_exact = _INEXACT.isdisjoint(t.lower_ for t in (*token.lefts, *head.lefts))
                 if is_exact and (value := parse_value(token.text, "number")):
                     yield named, Argument(token.text, "value", value=value), token.i
+                    if token.dep_ == "attr" or (token.i > head.i and head.tag_ == "NN"):
+                        yield named, Argument(token.text, "value"), token.i  # "version 7"
 
     def _possessive(self, owner: Token) -> Iterator[Clause]:
         """As in "Poland's capital Warsaw" and "his wife, Mary": has the capital, has the wife."""
