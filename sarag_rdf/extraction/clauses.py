@@ -16,7 +16,7 @@ from spacy.tokens import Doc, Span, Token
 
 from sarag_rdf.base.types import Relation
 from sarag_rdf.extraction.coreference import CoreferenceResult
-from sarag_rdf.extraction.entity_typing import SUBJECTS
+from sarag_rdf.extraction.entity_typing import SUBJECTS, is_introduced
 from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.names import english
 from sarag_rdf.extraction.periods import ALWAYS, BEGINNING, Period, find_periods
@@ -239,15 +239,21 @@ class _Walk:
             if is_role and noun.left_edge.lower_ == "the":
                 words = (Word("is"), *noun_words(noun), Word("of"))
                 for name in self._names(other):
-                    yield Clause("", name, words, Argument(topic), noun.i, is_fact_of(verb))
+                    if not self._coreference.clusters[name].is_date:
+                        yield Clause("", name, words, Argument(topic), noun.i, is_fact_of(verb))
 
     def _is_of_other(self, sentence: Span, topic: str) -> bool:
         """Whether another thing than the topic is a subject of a sentence or of the one before."""
         begin = self._doc[sentence.start - 1].sent.start if sentence.start else 0
-        subjects = (t for t in self._doc[begin : sentence.end] if t.dep_ in SUBJECTS)
-        names = {name for token in subjects for name in self._names(token)} - {topic}
         clusters = self._coreference.clusters
-        return any(clusters[name].type != "person" for name in names if name in clusters)
+        for token in (t for t in self._doc[begin : sentence.end] if t.dep_ in SUBJECTS):
+            names = self._names(token)
+            others = {name for name in names if name != topic}
+            if any(clusters[name].type != "person" for name in others if name in clusters):
+                return True
+            if not names and is_introduced(token):
+                return True
+        return False
 
     def _appointed(self, verb: Token, person: Token) -> Iterator[Clause]:
         """As in "The board appointed Ann (as) head of X"."""
@@ -476,7 +482,7 @@ class _Walk:
         return any(s.name == argument.text and s.begin < person.begin for s in self._spans)
 
     def _next_person(self, noun: Token) -> MentionSpan | None:
-        """The person after an apposition, whom it may describe: "The chair, Ann, the head of X, Bo".
+        """The person after an apposition, whom it may describe: "The chair, Ann, the head, Bo".
 
         Relatives may be listed: "sister of Ann, Bo and Ida".
         """
@@ -485,6 +491,7 @@ class _Walk:
             return None
         between = noun.doc[noun.i + 1 : person.begin]
         is_verbal = any(token.pos_ in VERBS for token in between)
+        is_verbal = is_verbal or any(t.tag_ == "POS" for t in noun.doc[person.end :][:1])
         is_next = between.text.endswith(",") and between.text.count(",") == 1
         return person if is_next and not is_verbal else None
 

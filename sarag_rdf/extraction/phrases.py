@@ -41,6 +41,8 @@ class Word:
 
     stem: str
     is_optional: bool = False
+    is_kind: bool = False
+    """Whether it makes another office of the next word: "product" of "manager"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,7 @@ def normalize_phrase(phrase: str) -> tuple[Word, ...]:
 @lru_cache(maxsize=8192)
 def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
     """The same for words in the form of the text."""
-    lower = (Word(word.stem.lower(), word.is_optional) for word in words)
+    lower = (replace(word, stem=word.stem.lower()) for word in words)
     plain = [word for word in lower if not is_function_word(word.stem)]
     result: list[Word] = []
     for position, word in enumerate(plain):
@@ -191,7 +193,7 @@ def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
             continue
         if root == "be" and not is_participle(following):
             root = COPULA
-        result.append(Word(root, word.is_optional))
+        result.append(replace(word, stem=root))
     is_bare = result and is_participle(plain[0].stem) and result[0].stem != "be"
     if is_bare and result[-1].stem == "by":
         result.insert(0, Word("be"))
@@ -316,10 +318,11 @@ class PhraseMatcher:
             for last in (required[-1], WILDCARD)
             for pattern in self._patterns.get((first, last), ())
         ]
+        exact = [replace(w, is_optional=w.is_optional and not w.is_kind) for w in words]
         matched = [
             (pattern, match)
             for pattern in patterns
-            if _matches(pattern.words, words)
+            if _matches(pattern.words, words if pattern.is_packaged else exact)
             if (match := self._checked(pattern, subject, object_))
         ]
         matches = [match for _, match in matched]
@@ -551,8 +554,8 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
             yield from _voices(replace(verbatim, words=stems_of(f"is {label}")))
             if len(words) == 2 and words[0] != "be":  # "studied mathematics at"
                 yield _Pattern((words[0], WILDCARD, words[1]), property_, False, True)
-            noun, _, of = label.partition(" ")
-            for verb in _verbs_of(noun) if of == "of" else ():  # "manager of" as "manages"
+            named, _, of = label.partition(" ")
+            for verb in _verbs_of(named) if of == "of" else ():  # "manager of" as "manages"
                 yield from _voices(replace(verbatim, words=verb))
             continue
         is_relation = bool(property_.domains or property_.ranges) and not property_.is_literal

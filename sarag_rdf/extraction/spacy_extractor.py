@@ -78,7 +78,7 @@ _SPLITTER = "sarag_years"
 _STOPS = frozenset(".!?")
 _SHORT = 3
 _ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
-RULES = "19"
+RULES = "20"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 

@@ -100,12 +100,12 @@ def _text(token: Token) -> str:
 def noun_words(noun: Token) -> Words:
     """A noun with its articles and modifiers.
 
-    They are optional but in "deputy director" and "product manager", another office.
+    They are optional but in "deputy director"; in "product manager" they make another office.
     """
     firm = QUALIFIED if noun.lower_ not in _GRADED else ()
     is_office = noun.lower_.endswith(("er", "or"))
     words = [
-        Word(_text(left), left.lower_ not in firm and not (is_office and left.tag_ == "NN"))
+        Word(_text(left), left.lower_ not in firm, is_office and left.tag_ == "NN")
         for left in noun.lefts
         if left.dep_ in _NOUN_WORDS
     ]
