@@ -141,7 +141,7 @@ BUDGETS: dict[str, int] = {
     "building": 4709,
     "cli": 2974,
     "documents": 888,
-    "extraction": 5982,
+    "extraction": 5987,
     "graph": 7312,
     "kg": 5347,
     "models": 1852,

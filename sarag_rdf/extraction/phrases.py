@@ -90,6 +90,11 @@ class _Pattern:
     """Whether they are a label without the kind of the subjects, which must be known to be so."""
 
     @property
+    def is_loose(self) -> bool:
+        """Whether nouns may have any other before them, except "manager"."""
+        return self.is_packaged and "manager" not in self.words
+
+    @property
     def specificity(self) -> float:
         """The number of words but wildcards; less for a label, and least if it is packaged."""
         less = 0.5 * self.is_label + 0.75 * self.is_packaged
@@ -322,7 +327,7 @@ class PhraseMatcher:
         matched = [
             (pattern, match)
             for pattern in patterns
-            if _matches(pattern.words, words if pattern.is_packaged else exact)
+            if _matches(pattern.words, words if pattern.is_loose else exact)
             if (match := self._checked(pattern, subject, object_))
         ]
         matches = [match for _, match in matched]
