@@ -48,6 +48,8 @@ class Source:
     key: str = ""
     language: str = "en"
     media_type: str = "text/plain"
+    is_titled: bool = True
+    """Whether the title is that of the text, not the name of its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Document:
     begin: int
     end: int
     language: str = "en"
+    is_titled: bool = True
 
     @property
     def titled_text(self) -> str:

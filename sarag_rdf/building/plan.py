@@ -264,7 +264,10 @@ def chunk(
     for begin, end in word_windows(source.text, words, overlap):
         text = source.text[begin:end]
         iri = minter.document(source_iri, begin, end, text)
-        documents.append(Document(iri, source_iri, source.title, text, begin, end, source.language))
+        language, is_titled = source.language, source.is_titled
+        documents.append(
+            Document(iri, source_iri, source.title, text, begin, end, language, is_titled)
+        )
     return documents
 
 

@@ -311,6 +311,7 @@ class _PathReader:
         if message := text_problem(text, self.options.max_chars):
             return InputProblem(name, f"{record.where}: {message}" if record.where else message)
         key, content = path_key, sha256_hex(title, text)
+        is_titled = title != "" or record.identifier is not None
         if record.identifier is None:
             title = title or _title_of(path_key)
         elif path_key and (record.identifier or not record.is_sole):
@@ -319,7 +320,7 @@ class _PathReader:
         first = self.contents.setdefault(key or f"#{content}", entry)
         if first is entry:
             language = language_of(text, record.language, self.options.language)
-            return Source(text, title, key, language, file.form.media_type)
+            return Source(text, title, key, language, file.form.media_type, is_titled)
         if first[0] == content:
             return Duplicate(name + key[len(path_key) :] if key else name)
         return InputProblem(name, self._conflict_message(record, key, first[1], name))

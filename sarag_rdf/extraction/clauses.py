@@ -12,15 +12,16 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc, Span, Token
 
 from sarag_rdf.base.types import Relation
 from sarag_rdf.extraction.coreference import CoreferenceResult
-from sarag_rdf.extraction.entity_typing import SUBJECTS
+from sarag_rdf.extraction.entity_typing import SUBJECTS, is_introduced
 from sarag_rdf.extraction.mentions import MentionSpan
 from sarag_rdf.extraction.names import english
+from sarag_rdf.extraction.normal_phrases import NAME, Word, is_participle, stem
 from sarag_rdf.extraction.periods import ALWAYS, BEGINNING, Period, find_periods
-from sarag_rdf.extraction.phrases import NAME, Argument, Word, is_participle, stem
+from sarag_rdf.extraction.phrases import Argument
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.extraction.word_groups import (
     DENIALS,
@@ -102,6 +103,12 @@ class Clause:
         return " ".join(word.stem for word in self.words if word.stem != NAME)
 
     @property
+    def said(self) -> str:
+        """The words that phrases cannot do without, without auxiliaries, in lower case."""
+        words = (word.stem.lower() for word in self.words if not word.is_optional)
+        return " ".join(word for word in words if word != NAME)
+
+    @property
     def relation(self) -> Relation:
         """The relation between its arguments, without a property, at the times of its verb."""
         times = self.period.start, self.period.end, self.period.at
@@ -135,6 +142,7 @@ class _Walk:
         for token in self._doc:
             if token.pos_ in VERBS:
                 yield from self._successions(self._timed(token, self._of_verb(token)))
+                yield from self._timed(token, self._of_topic(token))
             elif token.dep_ == "poss":
                 yield from self._possessive(token)
             elif token.dep_ == "appos":
@@ -220,6 +228,33 @@ class _Walk:
                     if is_of_object and required[2].stem != "by":  # "bought X by Y", its maker
                         passive = (Word("was"), required[0], required[2])
                         yield Clause("", name, passive, argument, token)
+
+    def _of_topic(self, verb: Token) -> Iterator[Clause]:
+        """As in "The owner is Ann" and "Ann is the owner", where the text is about one thing."""
+        topic = "" if self._coreference.is_heading else self._coreference.topic
+        if verb.lower_ != "is" or not topic or self._is_of_other(verb.sent, topic):
+            return
+        ends = [[c for c in verb.children if c.dep_ in deps] for deps in (SUBJECTS, ("attr",))]
+        for noun, other in [pair for s in ends[0] for a in ends[1] for pair in ((s, a), (a, s))]:
+            is_role = noun.tag_ == "NN" and not self._span(noun) and not [*noun.rights]
+            if is_role and noun.left_edge.lower_ == "the":
+                words = (Word("is"), *noun_words(noun), Word("of"))
+                for name in self._names(other):
+                    if not self._coreference.clusters[name].is_date:
+                        yield Clause("", name, words, Argument(topic), noun.i, is_fact_of(verb))
+
+    def _is_of_other(self, sentence: Span, topic: str) -> bool:
+        """Whether another thing than the topic is a subject of a sentence or of the one before."""
+        begin = self._doc[sentence.start - 1].sent.start if sentence.start else 0
+        clusters = self._coreference.clusters
+        for token in (t for t in self._doc[begin : sentence.end] if t.dep_ in SUBJECTS):
+            names = self._names(token)
+            others = {name for name in names if name != topic}
+            if any(clusters[name].type != "person" for name in others if name in clusters):
+                return True
+            if not names and is_introduced(token):
+                return True
+        return False
 
     def _appointed(self, verb: Token, person: Token) -> Iterator[Clause]:
         """As in "The board appointed Ann (as) head of X"."""
@@ -374,12 +409,14 @@ class _Walk:
             yield words, Argument(text, "value", value=quantity), head.i
             return
         for token in (head, *head.children):
-            if token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod"):
+            if token.like_num and token.dep_ in ("nummod", "appos", "pobj", "npadvmod", "attr"):
                 counted = (Word(word.stem) for word in noun_words(head) if word.stem != token.text)
                 named = words if token is head else (*words, *counted)  # not "two new gates"
                 is_exact = _INEXACT.isdisjoint(t.lower_ for t in (*token.lefts, *head.lefts))
                 if is_exact and (value := parse_value(token.text, "number")):
                     yield named, Argument(token.text, "value", value=value), token.i
+                    if token.dep_ == "attr" or (token.i > head.i and head.tag_ == "NN"):
+                        yield named, Argument(token.text, "value"), token.i  # "version 7"
 
     def _possessive(self, owner: Token) -> Iterator[Clause]:
         """As in "Poland's capital Warsaw" and "his wife, Mary": has the capital, has the wife."""
@@ -414,23 +451,50 @@ class _Walk:
         described = self._described(noun) if inner and inner.type == "person" else None
         if inner and described:  # "the director of the museum, Ann"
             for words, argument, token in self._below(described, (is_, *noun_words(described))):
-                yield Clause("apposition", inner.name, words, argument, token)
+                if self._is_before(argument, inner):
+                    yield Clause("apposition", inner.name, words, argument, token)
             return
         if outer is None or outer.is_date or is_denied or not is_fact_of(noun):
             return
         if inner is None:
             if (period := self._past(noun)) is None:
                 return
-            for each in (noun, *(c for c in noun.conjuncts if not self._span(c))):
+            person = self._next_person(noun) if outer.type == "person" else None
+            if person and noun.head.dep_ != "appos":
+                return  # "Ann, head of X, Bo, and Ida"
+            nouns = [] if person else [c for c in noun.conjuncts if not self._span(c)]
+            for each in (noun, *nouns):
                 arguments = [*self._noun_arguments(each, (is_,))]
                 arguments += self._below(each, (is_, *noun_words(each)))
                 for words, argument, token in arguments:
-                    clause = Clause("apposition", outer.name, words, argument, token)
-                    yield replace(clause, period=period)
+                    if person is None or self._is_before(argument, person):
+                        name = (person or outer).name
+                        clause = Clause("apposition", name, words, argument, token)
+                        yield replace(clause, period=period)
         elif inner.type == "geopolitical" and outer.type in ("geopolitical", "organization"):
             is_next = noun.doc[outer.end : inner.begin].text == ","
             if is_next and not _INITIALS.fullmatch(inner.name):
                 yield Clause("place", outer.name, (is_, Word("in")), Argument(inner.name), noun.i)
+
+    def _is_before(self, argument: Argument, person: MentionSpan) -> bool:
+        """Whether an argument stands before a person, and not in the list that the person is in."""
+        if argument.kind != "name":
+            return person.name not in argument.text
+        return any(s.name == argument.text and s.begin < person.begin for s in self._spans)
+
+    def _next_person(self, noun: Token) -> MentionSpan | None:
+        """The person after an apposition, whom it may describe: "The chair, Ann, the head, Bo".
+
+        Relatives may be listed: "sister of Ann, Bo and Ida".
+        """
+        people = (s for s in self._spans if s.begin > noun.i and s.type == "person")
+        if (person := next(people, None)) is None:
+            return None
+        between = noun.doc[noun.i + 1 : person.begin]
+        is_verbal = any(token.pos_ in VERBS for token in between)
+        is_verbal = is_verbal or any(t.tag_ == "POS" for t in noun.doc[person.end :][:1])
+        is_next = between.text.endswith(",") and between.text.count(",") == 1
+        return person if is_next and not is_verbal else None
 
     def _described(self, noun: Token) -> Token | None:
         """The noun for whom a name follows: "director" in "the director of the museum, Ann".

@@ -95,10 +95,13 @@ def resolve_coreference(
     title: str,
     mention_spans: list[MentionSpan],
     matcher: PhraseMatcher | None = None,
+    *,
+    is_titled: bool = True,
 ) -> CoreferenceResult:
     """Cluster the names of one document by entity, and resolve pronouns for its topic.
 
-    With the `matcher` of an ontology, nouns are resolved by its classes, too.
+    With the `matcher` of an ontology, nouns are resolved by its classes, too. A title that is the
+    name of a file is a heading, unless the text has it.
     """
     topic = title or next((s.name for s in mention_spans if not s.is_date), "")
     topic_key = normalize_name(topic)
@@ -179,8 +182,9 @@ def resolve_coreference(
     kinds = dict(_with_kinds(doc, resolved))
     named = {i: s.name for s in resolved for i in range(s.begin, s.end)} | kinds
     roots = {s.root(doc).i for s in resolved} | kinds.keys()
-    pronouns = [*_pronouns(doc, named, roots, clusters[topic], clusters)]
-    is_heading = _is_heading(doc, topic, resolved, matcher)
+    people = {n for n, c in clusters.items() if c.type == "person" and (" " in n or n in known)}
+    pronouns = [*_pronouns(doc, named, roots, clusters[topic], people)]
+    is_heading = _is_heading(doc, topic, resolved, matcher, is_titled=is_titled)
     if is_heading:
         pronouns = [i for i in pronouns if doc[i].lower_ not in ("it", "its")]
     heads = {i: (name,) for i, name in kinds.items() if doc[i].dep_ in SUBJECTS}
@@ -191,7 +195,7 @@ def resolve_coreference(
         **heads,
         **{i: (name,) for i, name in nouns},
         **dict(_people(doc, named, clusters, topic)),
-        **dict(_introduced(doc, named, kinds, clusters[topic], clusters)),
+        **dict(_introduced(doc, named, kinds, topic, people)),
         **dict(_pairs(doc, named, clusters[topic], clusters)),
     }
     resolved_pronouns = dict.fromkeys(pronouns, (topic,)) | pairs
@@ -199,11 +203,17 @@ def resolve_coreference(
 
 
 def _is_heading(
-    doc: Doc, topic: str, spans: Sequence[MentionSpan], matcher: PhraseMatcher | None
+    doc: Doc,
+    topic: str,
+    spans: Sequence[MentionSpan],
+    matcher: PhraseMatcher | None,
+    *,
+    is_titled: bool,
 ) -> bool:
     """Whether a topic is a heading, not a thing: "Fairs: a list", "Ulm, 3 May 1990".
 
-    So is one with words that are no name, by which the text calls nothing.
+    So is one with words that are no name, by which the text calls nothing: "Larch – a design",
+    "Towns of Larch"; and the name of a file.
     """
     is_dated = len(spans) > 1 and spans[1].is_date and (spans[0].begin, spans[0].name) == (0, topic)
     if is_dated and doc[spans[0].end : spans[1].begin].text == ",":
@@ -212,12 +222,19 @@ def _is_heading(
     is_said = any(topic.casefold() in line.casefold() for line in lines if line != topic)
     is_linked = any(span.name == topic != doc[span.begin : span.end].text for span in spans)
     is_plain = sum(map(_is_plain, topic.split())) > (topic.split()[0] not in ("A", "An"))
-    if topic and not is_said and not is_linked and is_plain:
+    is_page = is_plain or not is_titled or _PAGE.search(topic) is not None
+    if topic and not is_said and not is_linked and is_page:
         return True
-    noun = (topic.split(": ")[0].split() or [""])[-1]
+    head = topic if is_said or is_linked else _COMPLEMENT.split(topic)[0]
+    noun = (head.split(": ")[0].split() or [""])[-1]
     is_kind = type_of_noun(noun) or (matcher and matcher.classes_of_noun(noun))
-    is_noun = noun.islower() or noun == topic.split(": ")[0]
+    is_noun = noun.islower() or noun == head.split(": ")[0]
     return is_noun and bool(is_kind) and noun.endswith("s") and not noun.endswith("ss")
+
+
+_PAGE = re.compile(r": | [|\u2013\u2014-] |\b[a-z]{4,} (?:for|about|on) [A-Z]")
+"""In titles of pages: "Larch: design", "Larch - Design", "Design page for Larch"."""
+_COMPLEMENT = re.compile(r" (?:of|in|for|at|and) ")
 
 
 def _is_plain(word: str) -> bool:
@@ -455,7 +472,7 @@ def _pronouns(
     named: Mapping[int, str],
     roots: Collection[int],
     topic: CoreferenceCluster,
-    clusters: Mapping[str, CoreferenceCluster],
+    people: Collection[str],
 ) -> Iterator[int]:
     """Yield the pronouns that refer to the topic.
 
@@ -480,7 +497,7 @@ def _pronouns(
         is_numbered = token.dep_ in SUBJECTS and any(t.text.isdigit() for t in token.rights)
         is_other = name and token.i in roots and token.dep_ in SUBJECTS
         is_other = is_other and token.head.dep_ != "relcl"  # "where Ada Brook was his tutor"
-        is_same = bool(name) and (clusters[name].type == "person") == is_person
+        is_same = bool(name) and (name in people) == is_person
         if name == topic.name or (is_other and (is_same or is_vessel)):
             last = name
         elif not name and not is_person and (is_introduced(token) or is_numbered):
@@ -599,17 +616,18 @@ def _introduced(
     doc: Doc,
     names: Mapping[int, str],
     kinds: Mapping[int, str],
-    topic: CoreferenceCluster,
-    clusters: Mapping[str, CoreferenceCluster],
+    topic: str,
+    people: Collection[str],
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Yield "it" after the sentence that says what another thing is: "Porter is a service. It".
 
     Such a sentence is the first one, or about a thing that the name of the topic names; or its
     subject is named with its kind: "The ship Porter". So is "it" after "The winner was Porter",
-    and the subject of any sentence if the text does not name the topic, such as a headline.
+    and the subject of any sentence if the text does not name the topic, such as a headline; then
+    also "it" later in the sentence: "Porter has been here since 1990, when it replaced Larch".
     """
-    name, in_topic = "", set(normalize_name(topic.name).split())
-    is_absent = topic.name not in names.values()
+    name, in_topic = "", set(normalize_name(topic).split())
+    is_absent = topic not in names.values()
     for sentence in doc.sents:
         first = sentence[0]
         if first.lower_ in ("it", "its") and first.dep_ in (*SUBJECTS, "poss"):
@@ -625,12 +643,16 @@ def _introduced(
             )
         elif is_absent and (main := [t for t in sentence if t.dep_ in SUBJECTS and t.i in names]):
             name = names[main[0].i] if len(main) == 1 else ""
-        if any(token.lower_ == "it" and names.get(token.i) == topic.name for token in sentence):
+            its = [t for t in sentence if t.lower_ == "it" and t.dep_ in SUBJECTS]
+            is_main = main[0].head.dep_ == "ROOT" and name not in ("", *people)
+            if is_main and len(its) == 1 and its[0].i > main[0].i:
+                yield its[0].i, (name,)
+        if any(token.lower_ == "it" and names.get(token.i) == topic for token in sentence):
             name = ""
         is_new = sentence.start == 0 or set(normalize_name(name).split()) <= in_topic
         is_new = is_new or is_absent or names.get(subject.i) != name
         is_new = is_new or subject.i in kinds
-        if name == topic.name or not is_new or (name and clusters[name].type == "person"):
+        if name == topic or not is_new or name in people:
             name = ""
 
 

@@ -117,7 +117,7 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
             return TypeEvidence("geopolitical", PLACED)
         if before != "," and not (before == "of" and owner.text in _PLACED):
             return TypeEvidence("person", STATED)
-    if label_type == "person" and _ACRONYM.match(span.doc.text, span.end_char):
+    if label_type == "person" and _ACRONYM.match(prose_text(span.doc), span.end_char):
         label_type = "person" if words else "organization"  # "Lyndon Johnson (LBJ)"
     noun = _stated_noun(span)
     is_owned = words == "organization" and type_of_noun(noun) in ("person", "geopolitical")
@@ -127,7 +127,7 @@ def type_evidence(span: Span, label_type: EntityType, *, is_technical: bool) -> 
         return TypeEvidence("person" if is_owner else type_, STATED, "" if is_owner else noun)
     if _follows_rank(span):
         return TypeEvidence("person", STATED)
-    role = _ROLE.match(span.doc.text, span.end_char)
+    role = _ROLE.match(prose_text(span.doc), span.end_char)
     is_full = len(span) > 1 and span.text.istitle() and not _has_article(span)
     if words in (None, "person") and is_full and role and _is_office(role[1]):
         return TypeEvidence("person", PLACED)

@@ -13,35 +13,30 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain, islice
 from typing import Literal
 
 from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.types import VALUE_TYPES, EntityType, Value
 from sarag_rdf.extraction.names import ENGLISH, KNOWN, english, nearest_type, type_of_noun
+from sarag_rdf.extraction.normal_phrases import (
+    _PREPOSITIONS,
+    COPULA,
+    WILDCARD,
+    Word,
+    is_participle,
+    stem,
+    stems_of,
+)
 from sarag_rdf.extraction.typed_statements import UNIT_OF_LABEL, RangeKind, literal, range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 from sarag_rdf.graph.ontology.schema_reader import COMMON, common_property
 
 log = logging.getLogger(__name__)
 
-WILDCARD = "*"
-"""In a phrase of an ontology: one to three words of the text."""
-NAME = "_"
-"""In the words of a relation: the place of another name, which only a wildcard matches."""
-COPULA = "is"
-"""The normal form of "be" before nouns and prepositions; before participles it is "be"."""
 _MAX_WILDCARD = 3
 _COMPANIES = english("mentions", "companies")
-
-
-@dataclass(frozen=True, slots=True)
-class Word:
-    """A normalised word of a phrase; an optional one, such as an adjective, may stay unmatched."""
-
-    stem: str
-    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +80,13 @@ class _Pattern:
     is_packaged: bool = False
     is_verbatim: bool = False
     """Whether the words are a label as it stands, or its verb in the other voice."""
+    is_bare: bool = False
+    """Whether they are a label without the kind of the subjects, which must be known to be so."""
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether nouns may have any other before them, except "manager"."""
+        return self.is_packaged and "manager" not in self.words
 
     @property
     def specificity(self) -> float:
@@ -93,14 +95,6 @@ class _Pattern:
         return sum(word != WILDCARD for word in self.words) - less
 
 
-_ARTICLES = english("phrases", "articles")
-_ADVERBS = english("phrases", "adverbs")
-_NOT_PARTICIPLES = frozenset({"speed", "seed", "breed", "need", "deed", "bed", "shed", "hundred"})
-_NOT_ADVERBS = frozenset({"family", "supply", "reply", "ally", "assembly", "monopoly", "july"})
-_AREAS = english("phrases", "areas")
-"""Nouns that say what kind of place follows: "in the village of"."""
-_PARTICIPLES = english("phrases", "participles")
-"""Irregular participles of verbs that are not among the irregular verbs below."""
 _GENERAL_NOUNS: dict[EntityType, tuple[str, ...]] = {
     "person": ("person", "human", "human being"),
     "organization": ("organization",),
@@ -110,47 +104,13 @@ _RELATIONAL = frozenset("part member on leader figur charact role".split())
 """Stems of nouns that name no kind of thing, so that a wildcard does not stand for them."""
 _GENERAL = frozenset({"is", "in", "at", "on", "of", WILDCARD})
 """Words of phrases that say so little that the subject must fit the domain: "is a * in"."""
+_MOVING = frozenset({"come", "mov", "return", "go"})
+"""Verbs that lead to places, but also from one employer or department to another."""
 _AWARDED = frozenset({"award", "grant", "present", "give"})
 _GIVING = frozenset({"be", "give", "go", "present", "to"})
 """Words of phrases that both arguments must fit well: paintings are given to museums, too."""
-_IRREGULAR: dict[str, str] = {
-    form: forms.split()[0]
-    for forms in ENGLISH["phrases"]["irregular"].split(";")
-    for form in forms.split()
-}
-"""Forms of irregular verbs -> the verb."""
-_PREPOSITIONS = english("phrases", "prepositions")
 _EVENT = re.compile(r"(?:(?:date|day|year)(?: of)? )?([a-z]+)(?: (?:date|day|year|in|on))?")
 """The event in the label of a date: "opening date", "year of construction", "opened on"."""
-
-
-@lru_cache(maxsize=8192)
-def stem(word: str) -> str:
-    """The stem of an English word, the same for all inflected forms.
-
-    >>> [stem(word) for word in ("married", "marries", "wrote", "located", "locates", "mapped")]
-    ['marri', 'marri', 'write', 'locat', 'locat', 'map']
-    """
-    word = word.lower()
-    for form in (word, word.removesuffix("s")):
-        if form in _IRREGULAR:
-            return _IRREGULAR[form]
-    if len(word) > 4 and word.endswith(("ies", "ied")):
-        return word[:-2]
-    for ending in ("ing", "ed"):
-        if word.endswith(ending) and len(word) > len(ending) + 2:
-            word = word[: -len(ending)]
-            if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "lsz":
-                word = word[:-1]
-            break
-    else:
-        if word.endswith(("sses", "shes", "ches", "xes", "zes")):
-            word = word[:-2]
-        elif len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-            word = word[:-1]
-    if len(word) > 3 and word.endswith("e"):
-        word = word[:-1]
-    return word[:-1] + "i" if len(word) > 3 and word.endswith("y") else word
 
 
 _EVENTS = [frozenset(map(stem, verbs)) for verbs in ENGLISH["phrases"]["events"]]
@@ -164,74 +124,6 @@ _THESES = (["thesis", "of"], ["dissertation", "of"])
 _SUPERVISED = frozenset({"supervis", "advis", "direct", "examin"})
 _MEASURES = {"weight": "weigh", "mass": "weigh"}
 """Nouns for a quantity -> the verb whose object it is: "weighs 3 kg"."""
-
-
-def normalize_phrase(phrase: str) -> tuple[Word, ...]:
-    """The stems of a phrase without articles, adverbs, and the auxiliary "have".
-
-    >>> [word.stem for word in normalize_phrase("has also been awarded the")]
-    ['be', 'award']
-    >>> [word.stem for word in normalize_phrase("was born in the village of")]
-    ['be', 'born', 'in']
-    """
-    words = re.findall(r"[^\W_]+(?:[-'\u2019][^\W_]+)*|\*", phrase)
-    return normalize_words(tuple(map(Word, words)))
-
-
-@lru_cache(maxsize=8192)
-def normalize_words(words: tuple[Word, ...]) -> tuple[Word, ...]:
-    """The same for words in the form of the text."""
-    lower = (Word(word.stem.lower(), word.is_optional) for word in words)
-    plain = [word for word in lower if not is_function_word(word.stem)]
-    result: list[Word] = []
-    for position, word in enumerate(plain):
-        following = next((w.stem for w in plain[position + 1 :] if not w.is_optional), "")
-        root = word.stem if word.stem in (WILDCARD, NAME) else stem(word.stem)
-        if root in ("have", "be") and stem(following) == "be":
-            continue
-        if root == "have" and is_participle(following):
-            continue
-        if root == "be" and not is_participle(following):
-            root = COPULA
-        result.append(Word(root, word.is_optional))
-    if result and is_participle(plain[0].stem) and result[-1].stem == "by":
-        result.insert(0, Word("be"))
-    return _without_areas(result)
-
-
-def _without_areas(words: list[Word]) -> tuple[Word, ...]:
-    """Without "village of" after a preposition."""
-    position = 1
-    while position + 1 < len(words):
-        is_area = words[position].stem in _AREA_STEMS and words[position + 1].stem in ("of", "in")
-        before = next((w for w in reversed(words[:position]) if not w.is_optional), None)
-        if is_area and before and before.stem in _PREPOSITIONS:
-            del words[position : position + 2]
-            while words[position - 1].is_optional:
-                del words[position - 1]
-                position -= 1
-        else:
-            position += 1
-    return tuple(words)
-
-
-def is_function_word(word: str) -> bool:
-    """Whether a word is an article, a possessive, or an adverb, which phrases ignore."""
-    lower = word.lower()
-    is_adverb = lower.endswith("ly") and len(lower) > 4 and lower not in _NOT_ADVERBS
-    return lower in _ARTICLES or lower in _ADVERBS or is_adverb
-
-
-_AREA_STEMS = frozenset(stem(word) for word in _AREAS)
-
-
-def is_participle(word: str) -> bool:
-    """Whether a word looks like the past tense or the participle of a verb."""
-    if word in _NOT_PARTICIPLES:
-        return False
-    verb = _IRREGULAR.get(word)
-    is_form = word.endswith("ed") if verb is None else word != verb and not word.endswith("s")
-    return is_form or word in _PARTICIPLES
 
 
 class PhraseMatcher:
@@ -249,8 +141,12 @@ class PhraseMatcher:
             property_ = self._with_bare_names(known)
             for label in {property_.label, *property_.alternatives}:
                 bare = UNIT_OF_LABEL.sub("", label).casefold()
-                self._labelled.setdefault(bare, []).append(property_)
-            for pattern in set(self._patterns_with_packaged(property_)):
+                for name in dict.fromkeys((bare, bare.removeprefix("number of "))):
+                    self._labelled.setdefault(name, []).append(property_)
+            full = property_ if property_ == known else known
+            whole = {(each.words, each.is_inverse) for each in self._patterns_with_packaged(full)}
+            for each in set(self._patterns_with_packaged(property_)):
+                pattern = replace(each, is_bare=(each.words, each.is_inverse) not in whole)
                 self._patterns.setdefault((pattern.words[0], pattern.words[-1]), []).append(pattern)
         self._class_labels: dict[str, dict[str, str]] = {}
         """Label of classes -> namespace of an ontology -> the first of its classes."""
@@ -292,14 +188,17 @@ class PhraseMatcher:
                 yield replace(pattern, meaning=property_, is_packaged=True)
 
     def match(
-        self, words: Sequence[Word], subject: Argument, object_: Argument
+        self, words: Sequence[Word], subject: Argument, object_: Argument, phrase: str = ""
     ) -> PhraseMatch | None:
-        """The property that the words state, or None if none fits or several do."""
-        matches = (self._match(said, subject, object_) for said in _readings_of(words))
+        """The property that the words state, or None if none fits or several do.
+
+        Of several, the one whose label is the `phrase` of the text is chosen: "worked for".
+        """
+        matches = (self._match(said, subject, object_, phrase) for said in _readings_of(words))
         return next(filter(None, matches), None)
 
     def _match(
-        self, words: Sequence[Word], subject: Argument, object_: Argument
+        self, words: Sequence[Word], subject: Argument, object_: Argument, phrase: str
     ) -> PhraseMatch | None:
         required = [word.stem for word in words if not word.is_optional]
         if not required:
@@ -310,10 +209,11 @@ class PhraseMatcher:
             for last in (required[-1], WILDCARD)
             for pattern in self._patterns.get((first, last), ())
         ]
+        exact = [replace(w, is_optional=w.is_optional and not w.is_kind) for w in words]
         matched = [
             (pattern, match)
             for pattern in patterns
-            if _matches(pattern.words, words)
+            if _matches(pattern.words, words if pattern.is_loose else exact)
             if (match := self._checked(pattern, subject, object_))
         ]
         matches = [match for _, match in matched]
@@ -330,6 +230,8 @@ class PhraseMatcher:
             candidates = {key: m for key, m in candidates.items() if key[0] not in above}
             named = {key: m for key, m in candidates.items() if _is_named(m, required)}
             candidates = named or candidates
+            as_said = {k: m for k, m in candidates.items() if m.property.label.casefold() == phrase}
+            candidates = as_said or candidates
         direct = min(candidates.values(), key=lambda match: match.is_inverse, default=None)
         if direct and all(_readings(m) & _readings(direct) for m in candidates.values()):
             return direct
@@ -365,7 +267,9 @@ class PhraseMatcher:
         match = PhraseMatch(
             property_, pattern.is_inverse, pattern.specificity, domain_fit + range_fit, value
         )
-        if min(domain_fit, range_fit) < 0:
+        if min(domain_fit, range_fit) < 0 or (pattern.is_bare and domain_fit < 2):
+            return None
+        if pattern.words[0] in _MOVING and range_fit < 2 and self._is_of_places(property_):
             return None
         if is_own:
             ends = (subject, domain_fit), (object_, range_fit)
@@ -440,6 +344,11 @@ class PhraseMatcher:
                 return
         for iri in self.schema.subclasses.get(class_, ()):
             yield from self.known_types(iri)
+
+    def _is_of_places(self, property_: OntologyProperty) -> bool:
+        """Whether the objects of a property are places."""
+        types = set().union(*map(self.entity_types, property_.ranges))
+        return types == {"geopolitical"}
 
     def _is_general(self, class_: str) -> bool:
         """Whether all things of an entity type are in a class, as all persons are in Person.
@@ -563,6 +472,9 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
             yield from _voices(replace(verbatim, words=stems_of(f"is {label}")))
             if len(words) == 2 and words[0] != "be":  # "studied mathematics at"
                 yield _Pattern((words[0], WILDCARD, words[1]), property_, False, True)
+            named, _, of = label.partition(" ")
+            for verb in _verbs_of(named) if of == "of" else ():  # "manager of" as "manages"
+                yield from _voices(replace(verbatim, words=verb))
             continue
         is_relation = bool(property_.domains or property_.ranges) and not property_.is_literal
         if is_relation and _may_be_verb(label):
@@ -607,11 +519,6 @@ def _may_be_verb(label: str) -> bool:
     word = label.casefold()
     is_plural = word.endswith("s") and stem(word) == stem(word[:-1])
     return word.isalpha() and word != "has" and (is_plural or is_participle(word))
-
-
-def stems_of(phrase: str) -> tuple[str, ...]:
-    """The stems of the words of `normalize_phrase`."""
-    return tuple(word.stem for word in normalize_phrase(phrase))
 
 
 def _voices(pattern: _Pattern) -> Iterator[_Pattern]:

@@ -19,11 +19,8 @@ from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.types import Value
 from sarag_rdf.base.vocab import XSD
 from sarag_rdf.extraction.names import nearest_type
-from sarag_rdf.extraction.phrases import (
-    Argument,
-    PhraseMatcher,
-    normalize_phrase,
-)
+from sarag_rdf.extraction.normal_phrases import normalize_phrase
+from sarag_rdf.extraction.phrases import Argument, PhraseMatcher
 from sarag_rdf.extraction.typed_statements import range_kind
 from sarag_rdf.graph.ontology.schema import OntologyProperty, Schema
 

@@ -42,15 +42,9 @@ from sarag_rdf.extraction.names import (
     short_names_of_person,
     topic_name,
 )
+from sarag_rdf.extraction.normal_phrases import COPULA, Word, normalize_words
 from sarag_rdf.extraction.periods import ALWAYS, Period
-from sarag_rdf.extraction.phrases import (
-    COPULA,
-    Argument,
-    PhraseMatch,
-    PhraseMatcher,
-    Word,
-    normalize_words,
-)
+from sarag_rdf.extraction.phrases import Argument, PhraseMatch, PhraseMatcher
 from sarag_rdf.extraction.prose import (
     FINITE,
     block_ends,
@@ -81,8 +75,9 @@ _YEARS = re.compile(r"(\d{3,4})([\u2013\u2014])(\d{3,4})")
 _SPLITTER = "sarag_years"
 _STOPS = frozenset(".!?")
 _REPLY = re.compile(r"(?:Re|Fwd?|AW|WG) ?: ", re.IGNORECASE)
+_SHORT = 3
 _ARGUMENTS = ("nsubj", "nsubjpass", "dobj", "pobj", "conj", "appos", "attr")
-RULES = "19"
+RULES = "20"
 """Version of the rules: part of the method, so that sources are extracted again by new rules."""
 
 
@@ -170,7 +165,10 @@ class SpacyExtractor:
         docs = self.pipeline.pipe(texts, batch_size=self._batch_size)
         for document, doc in zip(documents, docs, strict=True):
             is_headline = self._is_headline(document.title, prose_text(doc))
-            yield parse_document(doc, document.title, self._matcher, is_headline=is_headline)
+            yield parse_document(
+                doc, document.title, self._matcher,
+                is_headline=is_headline, is_titled=document.is_titled,
+            )  # fmt: skip
 
     def _with_source_text(self, text: str) -> Doc:
         """The words of the prose of a text, which is recorded with them without marks of mail."""
@@ -269,15 +267,25 @@ def _with_years_apart(doc: Doc) -> Doc:
 
 
 def parse_document(
-    doc: Doc, title: str, matcher: PhraseMatcher | None = None, *, is_headline: bool = False
+    doc: Doc,
+    title: str,
+    matcher: PhraseMatcher | None = None,
+    *,
+    is_headline: bool = False,
+    is_titled: bool = True,
 ) -> ParsedDocument:
     """The extraction of one parsed text.
 
-    Without a matcher, relations have no properties and mentions no classes.
+    Without a matcher, relations have no properties and mentions no classes. A title that is no name
+    `is_headline`, and that of a file not `is_titled`.
     """
     from sarag_rdf.extraction.clauses import find_clauses
     from sarag_rdf.extraction.coreference import resolve_coreference
 
+    for before, token in pairwise((doc[:0], *doc)):  # "ARAMIS" is no plural
+        is_capitals = token.tag_ == "NNS" and token.is_upper and len(token) > _SHORT
+        if is_capitals and not before.text.isupper():
+            token.tag_, token.pos_ = "NNP", "PROPN"
     topic = topic_name(title, prose_text(doc))
     spans = _mention_spans(doc, topic, matcher)
     names = [span.name for span in spans if not span.is_date]
@@ -288,7 +296,7 @@ def parse_document(
         topic, spans = longer, _mention_spans(doc, longer, matcher)
     if matcher is not None:
         spans = _with_classes(doc, topic, spans, matcher)
-    coreference = resolve_coreference(doc, topic, spans, matcher)
+    coreference = resolve_coreference(doc, topic, spans, matcher, is_titled=is_titled)
     clauses = find_clauses(doc, coreference)
     mentions = tuple(_mentions(doc, coreference))
     statements: Iterable[Statement] = ()
@@ -501,7 +509,8 @@ class StatementFinder:
                 words = (Word(COPULA), *words)
             if object_.kind == "name":
                 object_ = self.argument(object_.text)
-            if match := self._matcher.match(words, self.argument(clause.subject), object_):
+            subject, said = self.argument(clause.subject), clause.said
+            if match := self._matcher.match(words, subject, object_, said):
                 statements.append(Statement(clause, object_, match))
         return statements
 
@@ -511,7 +520,10 @@ class StatementFinder:
         if cluster is not None and cluster.is_date:
             return Argument(name, "value", value=parse_value(name, "date"))
         type_, classes = self.types.get(name, "misc"), self.classes.get(name, ())
-        return Argument(name, "name", type_, classes, is_certain=(name, type_) in self._certain)
+        is_certain = (name, type_) in self._certain or (
+            type_ == "person" and " " in name and name.split()[0] in FIRST_NAMES
+        )
+        return Argument(name, "name", type_, classes, is_certain=is_certain)
 
     def _find_classes(self) -> None:
         """Classes by nouns that the text uses for a thing ("is a city"), and by words of its name.

@@ -8,7 +8,7 @@ from spacy.tokens import Token
 
 from sarag_rdf.extraction.entity_typing import SUBJECTS
 from sarag_rdf.extraction.names import english, english_pattern
-from sarag_rdf.extraction.phrases import Word
+from sarag_rdf.extraction.normal_phrases import Word
 
 Words = tuple[Word, ...]
 VERBS = ("VERB", "AUX")
@@ -75,6 +75,8 @@ def verb_words(verb: Token) -> Words:
     Auxiliaries other than "be" and "to" are optional.
     """
     group = [verb, *(child for child in verb.children if child.dep_ in _VERB_WORDS)]
+    if verb.lower_ in ("go", "goes", "went", "gone"):  # "live", "online"
+        group += [c for c in verb.children if c.dep_ in ("advmod", "acomp") and c.i == verb.i + 1]
     words = tuple(
         Word(_text(token), token.dep_ == "aux" and token.lower_ != "to")
         for token in sorted(group, key=lambda token: token.i)
@@ -96,10 +98,18 @@ def _text(token: Token) -> str:
 
 
 def noun_words(noun: Token) -> Words:
-    """A noun with its articles and modifiers, which are optional but in "deputy director"."""
+    """A noun with its articles and modifiers.
+
+    They are optional but in "deputy director"; in "product manager" they make another office.
+    """
     firm = QUALIFIED if noun.lower_ not in _GRADED else ()
-    lefts = (left for left in noun.lefts if left.dep_ in _NOUN_WORDS)
-    return (*(Word(_text(left), left.lower_ not in firm) for left in lefts), Word(_text(noun)))
+    is_office = noun.lower_.endswith(("er", "or"))
+    words = [
+        Word(_text(left), left.lower_ not in firm, is_office and left.tag_ == "NN")
+        for left in noun.lefts
+        if left.dep_ in _NOUN_WORDS
+    ]
+    return (*words, Word(_text(noun)))
 
 
 def noun_texts(noun: Token) -> Sequence[str]:

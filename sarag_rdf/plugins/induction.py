@@ -25,7 +25,7 @@ from sarag_rdf.base.ports import Embedder
 from sarag_rdf.base.vocab import OWL, RDF, RDFS, SARAG, SKOS
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.output import write_output
-from sarag_rdf.extraction.phrases import COPULA, WILDCARD, is_function_word, stems_of
+from sarag_rdf.extraction.normal_phrases import COPULA, WILDCARD, is_function_word, stems_of
 from sarag_rdf.extraction.review import VALUE, CountedPhrase
 from sarag_rdf.kg.graph import KnowledgeGraph
 from sarag_rdf.kg.proposals import summarize_phrases

@@ -77,7 +77,7 @@ def problem(*paths: Path, **options: Any) -> str:
 )
 def test_plain_text_is_titled_by_its_name(tmp_path: Path, name: str, title: str) -> None:
     (source,) = sources(write(tmp_path, name, "  A text.\n"))
-    assert source == Source("  A text.\n", title, name.replace("#", "%23"))
+    assert source == Source("  A text.\n", title, name.replace("#", "%23"), is_titled=False)
 
 
 def test_line_ends_are_normalised_before_offsets_count(tmp_path: Path) -> None:

@@ -18,5 +18,8 @@ def sample_kg(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A graph of `CORPUS`, as the commands of `without_models` index it; it is only asked."""
     folder = tmp_path_factory.mktemp("sample") / "kg"
     with sarag_rdf.open(folder, embedder=HashEmbedder(), endpoint=None) as kg:
-        kg.index([Source(**record) for record in CORPUS], extractor=CapitalExtractor())
+        kg.index(
+            [Source(record["text"], record["title"]) for record in CORPUS],
+            extractor=CapitalExtractor(),
+        )
     return folder

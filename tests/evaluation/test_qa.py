@@ -723,7 +723,8 @@ def test_interrupt_ends_the_program_though_the_endpoint_hangs(tmp_path: Path) ->
     with playing(chat(left)) as server:
         endpoint = ModelEndpoint(server.base_url)
         with sarag_rdf.open(tmp_path / "kg", embedder="openai:hash", endpoint=endpoint) as kg:
-            kg.index([Source(**record) for record in CORPUS], extractor=CapitalExtractor())
+            sources = [Source(record["text"], record["title"]) for record in CORPUS]
+            kg.index(sources, extractor=CapitalExtractor())
         arguments = (
             *("evaluate", "qa", "--corpus", "corpus.json", "--questions", "questions.json"),
             *("--kg", "kg", "--systems", "bm25+single:brief=true", "--replies", replies.name),

@@ -10,7 +10,8 @@ import pytest
 from sarag_rdf.base.resources import ontology_path
 from sarag_rdf.base.types import EntityType, Value
 from sarag_rdf.base.vocab import XSD
-from sarag_rdf.extraction.phrases import Argument, PhraseMatcher, Word, normalize_phrase
+from sarag_rdf.extraction.normal_phrases import Word, normalize_phrase
+from sarag_rdf.extraction.phrases import Argument, PhraseMatcher
 from sarag_rdf.graph.ontology.schema import OntologyClass, OntologyProperty, Schema
 from sarag_rdf.graph.ontology.schema_reader import COMMON, common_schema, schema_of
 

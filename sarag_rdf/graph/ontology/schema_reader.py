@@ -217,7 +217,12 @@ class OntologyFile:
 
     @property
     def own_prefix(self) -> tuple[str, str]:
-        """The prefix and the namespace of most of its classes and properties, or empty ones."""
+        """The prefix and the namespace of most of its classes and properties, or empty ones.
+
+        What the ontology states of its prefix itself (VANN) is among its triples.
+        """
+        if any(triple.predicate == VANN.preferredNamespacePrefix for triple in self.triples):
+            return "", ""
         schema = schema_of(self.triples)
         spaces = Counter(map(namespace, (*schema.classes, *schema.properties)))
         for space, _ in spaces.most_common(1):
