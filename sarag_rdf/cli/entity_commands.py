@@ -1,4 +1,4 @@
-"""``sarag merge`` and ``retype``: decisions about entities."""
+"""``sarag merge``, and what commands of decisions have in common."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def show_decisions(kg: KnowledgeGraph, decisions: Sequence[Decision], options: O
     return emit(options, data, *(f"{each['decision']}  <{each['iri']}>" for each in data))
 
 
-def _write_review(
+def write_review(
     kg: KnowledgeGraph, about: Subject, proposals: Sequence[Any], options: Options
 ) -> None:
     """Write the proposals of a rule to the table that --review names."""
@@ -148,7 +148,7 @@ def merge(entities: tuple[str, ...], **options: Any) -> int:
             with progress_bars() as progress:
                 settings = {name: options[name] for name in ("least", "curate")}
                 pairs = kg.decisions.propose_merges(options["rule"], progress=progress, **settings)
-            _write_review(kg, "identity", pairs, options)
+            write_review(kg, "identity", pairs, options)
             if not options["unreviewed"] or options["dry_run"]:
                 return _show_pairs(pairs, options)
             accepted = kg.decisions.accept(pairs)
@@ -175,49 +175,3 @@ def _show_pairs(pairs: Sequence[Any], options: Options) -> int:
     return emit(
         options, data, *lines, f"{counted(len(pairs), 'pair')} proposed by {options['rule']}"
     )
-
-
-@click.command(epilog='Example:  sarag retype "Lund University" university')
-@click.argument("names", nargs=-1, metavar="[NAME CLASS...]")
-@flags.write_options
-@flags.model_options
-@review_options("entities", "class-in-name or by-model")
-@note_option
-@undo_options("decisions about classes")
-def retype(names: tuple[str, ...], **options: Any) -> int:
-    """Decide the classes of the entity NAME: an IRI or a name.
-
-    A CLASS is an IRI, a prefixed name or the label of a class of the ontologies that 'sarag
-    ontology show' lists, or one of the entity types person, organization, geopolitical, misc, time,
-    quantity and adjective (also sarag:Person and the like). It replaces the classes that follow
-    from the documents, including those indexed later. A later decision about the same name
-    replaces the earlier one.
-
-    With --rule, entities are found by a rule: class-in-name proposes the class whose label is the
-    head of a name, such as university for "Lund University"; with by-model a language model chooses
-    among the classes of the ontologies. --dry-run lists them, and --review writes them to a table,
-    tab-separated or .csv. Write accept in the column decision, then decide these rows with
-    --accept.
-    """
-    action = action_of(options, "NAME and CLASS", is_given=bool(names), is_complete=len(names) > 1)
-    check_review(options, action)
-    with flags.open_graph(options) as kg:
-        if action in ("--list", "--undo"):
-            return list_or_undo(kg, "classes", action, options)
-        if action == "--accept":
-            count = len(kg.decisions.accept(options["accept"], "classes").decisions)
-            hint = "" if count else ": write accept in the column decision to retype an entity"
-            return emit(options, {"retyped": count}, f"{count} retyped{hint}")
-        if action == "--rule":
-            with progress_bars() as progress:
-                proposals = kg.decisions.propose_classes(options["rule"], progress)
-            _write_review(kg, "classes", proposals, options)
-            shown = proposals if options["dry_run"] else ()
-            return emit(
-                options,
-                proposals,
-                *(f"{each.name}  ->  {each.class_iri}" for each in shown),
-                f"{counted(len(proposals), 'entity')} would be retyped by {options['rule']}",
-            )
-        decisions = kg.decisions.retype(names[0], *names[1:], note=options["note"])
-        return show_decisions(kg, decisions, options)

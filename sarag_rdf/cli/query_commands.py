@@ -1,4 +1,4 @@
-"""``sarag query``, ``describe``, ``stats`` and ``validate``: what is in a graph."""
+"""``sarag query``, ``stats`` and ``validate``: what is in a graph."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from sarag_rdf.base.errors import QueryError, UsageError
-from sarag_rdf.base.options import declared_options
 from sarag_rdf.base.ports import Table, Triples
 from sarag_rdf.cli import flags
-from sarag_rdf.cli.output import counted, emit, is_quiet, note, open_output, text_lines
-from sarag_rdf.graph.metadata import DatasetMetadata
+from sarag_rdf.cli.output import counted, emit, is_quiet, note, text_lines
 from sarag_rdf.graph.store.results import RESULT_FORMATS, serialize_results
 from sarag_rdf.graph.store.shacl import ENGINES, Violation
 
@@ -124,41 +122,6 @@ def _read_query(sparql: str | None, file: Path | None) -> str:
     except UnicodeDecodeError as error:
         raise UsageError(f"the query is not UTF-8: {error.reason}") from error
     return sparql or ""
-
-
-@click.command(
-    epilog="Example:  sarag describe --title 'Rivers' --license "
-    "https://creativecommons.org/licenses/by/4.0/ --output void.ttl"
-)
-@flags.write_options
-@flags.of(DatasetMetadata, once=True)
-@click.option(
-    "--distribution",
-    "distributions",
-    multiple=True,
-    metavar="URL=FORMAT",
-    help="A dump: its URL, or a file (which adds size and checksum), and its format. May be "
-    "repeated.",
-)
-@flags.of(flags.CommandOptions, "sparql_endpoint")
-@flags.output_option()
-def describe(output: Path | None, **options: Any) -> int:
-    """Describe the dataset in VoID, DCAT and PROV, as Turtle.
-
-    Title, description, licence, publisher and home page are stored in the graph; an empty string
-    removes them. The rest is computed from the graph.
-    """
-    names = [declared.name for declared in declared_options(DatasetMetadata)]
-    stored = {name: options[name] for name in names if options[name] is not None}
-    with flags.open_graph(options) as kg:
-        description = kg.describe(
-            options["distributions"], options["sparql_endpoint"] or "", **stored
-        )
-        with open_output(output) as stream:
-            stream.write(description)
-    if b"dcterms:license" not in description:
-        note("the dataset has no licence: set its IRI with --license")
-    return 0
 
 
 @click.command(epilog="Example:  sarag stats --kg kg --json")

@@ -28,7 +28,7 @@ _IRREGULAR: dict[str, str] = {
     for form in forms.split()
 }
 """Forms of irregular verbs -> the verb."""
-_PREPOSITIONS = english("phrases", "prepositions")
+PREPOSITIONS = english("phrases", "prepositions")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ def _without_areas(words: list[Word]) -> tuple[Word, ...]:
     while position + 1 < len(words):
         is_area = words[position].stem in _AREA_STEMS and words[position + 1].stem in ("of", "in")
         before = next((w for w in reversed(words[:position]) if not w.is_optional), None)
-        if is_area and before and before.stem in _PREPOSITIONS:
+        if is_area and before and before.stem in PREPOSITIONS:
             del words[position : position + 2]
             while words[position - 1].is_optional:
                 del words[position - 1]

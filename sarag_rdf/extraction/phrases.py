@@ -21,8 +21,8 @@ from sarag_rdf.base.iris import namespace
 from sarag_rdf.base.types import VALUE_TYPES, EntityType, Value
 from sarag_rdf.extraction.names import ENGLISH, KNOWN, english, nearest_type, type_of_noun
 from sarag_rdf.extraction.normal_phrases import (
-    _PREPOSITIONS,
     COPULA,
+    PREPOSITIONS,
     WILDCARD,
     Word,
     is_participle,
@@ -162,7 +162,7 @@ class PhraseMatcher:
         kinds = {n.casefold() for class_ in domains for n in (class_.label, *class_.alternatives)}
         names = (name.partition(" ") for name in (property_.label, *property_.alternatives))
         bare = (noun for kind, _, noun in names if kind.casefold() in kinds)
-        nouns = (noun for noun in bare if noun and noun.split()[0] not in _PREPOSITIONS)
+        nouns = (noun for noun in bare if noun and noun.split()[0] not in PREPOSITIONS)
         return replace(property_, alternatives=(*property_.alternatives, *nouns))
 
     def labelled(self, label: str) -> Sequence[OntologyProperty]:
@@ -438,7 +438,7 @@ def _readings_of(words: Sequence[Word]) -> Iterator[Sequence[Word]]:
     if begin == 2 and (len(stems) < 2 or stems[1] not in _APPOINTED):
         begin = 0
     begin += begin > 0 and stems[begin : begin + 1] == ["as"]
-    if begin and stems[-1] in _BELONGING and stems[begin] not in _PREPOSITIONS:
+    if begin and stems[-1] in _BELONGING and stems[begin] not in PREPOSITIONS:
         yield (Word(COPULA), *words[required[begin - 1] + 1 :])
     if len(stems) == 3 and stems[0] in _SUPERVISED and stems[1:] in _THESES:
         yield (words[required[0]],)
@@ -467,7 +467,7 @@ def _patterns_of(property_: OntologyProperty) -> Iterator[_Pattern]:
         verbatim = _Pattern(words, property_, False, True, is_verbatim=True)
         if words[0] == "be" and words[1:] and words[-1] in _AWARDED:  # and "awarded to"
             yield replace(verbatim, words=(*words, "to"), is_inverse=True)
-        if len(words) > 1 and (words[0] == "be" or words[-1] in _PREPOSITIONS):
+        if len(words) > 1 and (words[0] == "be" or words[-1] in PREPOSITIONS):
             yield verbatim
             yield from _voices(replace(verbatim, words=stems_of(f"is {label}")))
             if len(words) == 2 and words[0] != "be":  # "studied mathematics at"

@@ -1,4 +1,4 @@
-"""``sarag ontology``: the ontologies that extraction follows."""
+"""``sarag ontology`` and ``retype``: the ontologies of a graph, and the classes of entities."""
 
 from __future__ import annotations
 
@@ -16,8 +16,17 @@ from sarag_rdf.base.types import SchemaUse
 from sarag_rdf.base.vocab import PREFIXES
 from sarag_rdf.cli import flags
 from sarag_rdf.cli.document_commands import add_ontologies
-from sarag_rdf.cli.entity_commands import action_of, list_or_undo, undo_options
-from sarag_rdf.cli.output import counted, emit, text_lines, write_output
+from sarag_rdf.cli.entity_commands import (
+    action_of,
+    check_review,
+    list_or_undo,
+    note_option,
+    review_options,
+    show_decisions,
+    undo_options,
+    write_review,
+)
+from sarag_rdf.cli.output import counted, emit, progress_bars, text_lines, write_output
 from sarag_rdf.graph.graph_reader import DOCUMENTS
 from sarag_rdf.graph.ontology.schema import Schema
 from sarag_rdf.graph.store.input_files import RdfReadOptions
@@ -280,3 +289,49 @@ def accept(table: Path | None, **options: Any) -> int:
         f"skipped; {counted(data['stated'], 'relationship')} with a property, "
         f"{data['stated_before']} before",
     )
+
+
+@click.command(epilog='Example:  sarag retype "Lund University" university')
+@click.argument("names", nargs=-1, metavar="[NAME CLASS...]")
+@flags.write_options
+@flags.model_options
+@review_options("entities", "class-in-name or by-model")
+@note_option
+@undo_options("decisions about classes")
+def retype(names: tuple[str, ...], **options: Any) -> int:
+    """Decide the classes of the entity NAME: an IRI or a name.
+
+    A CLASS is an IRI, a prefixed name or the label of a class of the ontologies that 'sarag
+    ontology show' lists, or one of the entity types person, organization, geopolitical, misc, time,
+    quantity and adjective (also sarag:Person and the like). It replaces the classes that follow
+    from the documents, including those indexed later. A later decision about the same name
+    replaces the earlier one.
+
+    With --rule, entities are found by a rule: class-in-name proposes the class whose label is the
+    head of a name, such as university for "Lund University"; with by-model a language model chooses
+    among the classes of the ontologies. --dry-run lists them, and --review writes them to a table,
+    tab-separated or .csv. Write accept in the column decision, then decide these rows with
+    --accept.
+    """
+    action = action_of(options, "NAME and CLASS", is_given=bool(names), is_complete=len(names) > 1)
+    check_review(options, action)
+    with flags.open_graph(options) as kg:
+        if action in ("--list", "--undo"):
+            return list_or_undo(kg, "classes", action, options)
+        if action == "--accept":
+            count = len(kg.decisions.accept(options["accept"], "classes").decisions)
+            hint = "" if count else ": write accept in the column decision to retype an entity"
+            return emit(options, {"retyped": count}, f"{count} retyped{hint}")
+        if action == "--rule":
+            with progress_bars() as progress:
+                proposals = kg.decisions.propose_classes(options["rule"], progress)
+            write_review(kg, "classes", proposals, options)
+            shown = proposals if options["dry_run"] else ()
+            return emit(
+                options,
+                proposals,
+                *(f"{each.name}  ->  {each.class_iri}" for each in shown),
+                f"{counted(len(proposals), 'entity')} would be retyped by {options['rule']}",
+            )
+        decisions = kg.decisions.retype(names[0], *names[1:], note=options["note"])
+        return show_decisions(kg, decisions, options)

@@ -9,21 +9,24 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import unquote, urlsplit
 
+import click
 import pyoxigraph as ox
 from pyoxigraph import Literal, NamedNode, Triple
 
 from sarag_rdf.base.errors import InputError, UsageError
 from sarag_rdf.base.iris import namespace, sha256_hex
-from sarag_rdf.base.options import Options, option
+from sarag_rdf.base.options import Options, declared_options, option
 from sarag_rdf.base.redaction import holds_password
 from sarag_rdf.base.vocab import DCAT, DCTERMS, FOAF, PROV, RDF, SARAG, SPDX, VOID, XSD, Term
 from sarag_rdf.building.link_records import read_links
+from sarag_rdf.cli import flags
+from sarag_rdf.cli.output import note, open_output
 from sarag_rdf.graph.exporter import ExportedGraph, Exporter
 from sarag_rdf.graph.graph_reader import GraphReader, Part
-from sarag_rdf.graph.metadata import CURATED_PROPERTIES, checked_iri
+from sarag_rdf.graph.metadata import CURATED_PROPERTIES, DatasetMetadata, checked_iri
 from sarag_rdf.graph.parts import COMPLETE, imported_graphs, stored_ontologies
 from sarag_rdf.graph.schema_use import schema_use
 from sarag_rdf.kg.rdf_export import (
@@ -370,3 +373,39 @@ def _write(graph: ExportedGraph, output: IO[bytes], options: VoidOptions) -> Non
 
 
 EXPORTER = Exporter(_write, VoidOptions)
+
+
+@click.command(
+    name="describe",
+    epilog="Example:  sarag describe --title 'Rivers' --license "
+    "https://creativecommons.org/licenses/by/4.0/ --output void.ttl",
+)
+@flags.write_options
+@flags.of(DatasetMetadata, once=True)
+@click.option(
+    "--distribution",
+    "distributions",
+    multiple=True,
+    metavar="URL=FORMAT",
+    help="A dump: its URL, or a file (which adds size and checksum), and its format. May be "
+    "repeated.",
+)
+@flags.of(flags.CommandOptions, "sparql_endpoint")
+@flags.output_option()
+def command(output: Path | None, **options: Any) -> int:
+    """Describe the dataset in VoID, DCAT and PROV, as Turtle.
+
+    Title, description, licence, publisher and home page are stored in the graph; an empty string
+    removes them. The rest is computed from the graph.
+    """
+    names = [declared.name for declared in declared_options(DatasetMetadata)]
+    stored = {name: options[name] for name in names if options[name] is not None}
+    with flags.open_graph(options) as kg:
+        description = kg.describe(
+            options["distributions"], options["sparql_endpoint"] or "", **stored
+        )
+        with open_output(output) as stream:
+            stream.write(description)
+    if b"dcterms:license" not in description:
+        note("the dataset has no licence: set its IRI with --license")
+    return 0

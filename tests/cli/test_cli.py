@@ -86,7 +86,7 @@ def test_commands_of_plugins_follow_those_of_the_core() -> None:
     names = command_names()
     assert len(set(names)) == len(names)
     assert set(names) >= {"index", "search", "ask", "query", "export", "serve"}
-    assert names[-3:] == ("restore", "split", "statements")
+    assert names[-3:] == ("retype", "split", "statements")
 
 
 @pytest.mark.parametrize("command", command_names())
