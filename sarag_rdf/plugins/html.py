@@ -6,6 +6,7 @@ A row of headers has a rule below it, as in Markdown.
 from __future__ import annotations
 
 import codecs
+import re
 import warnings
 from collections.abc import Iterator
 
@@ -39,6 +40,8 @@ _MAX_INLINE = 4_096
 _LINE_BREAK = "\x1e"
 """Marks a line break while white space is collapsed; a cleaned text cannot contain it."""
 _CELLS = ("td", "th")
+_HEADING = re.compile("h([1-6])")
+"""A heading, which is no part of a sentence."""
 _SEPARATORS = {**dict.fromkeys(_BLOCK_TAGS, _LINE_BREAK), "br": _LINE_BREAK, "td": " ", "th": " "}
 
 
@@ -74,7 +77,7 @@ def _text_and_title(soup: BeautifulSoup) -> tuple[str, str]:
     titled, heading = soup.find("title"), soup.find("h1")
     title = clean_line(titled.get_text()) if titled and not titled.find_parent("svg") else ""
     if not title and isinstance(heading, Tag):
-        title = clean_line("".join(_text_pieces(heading)).replace(_LINE_BREAK, " "))
+        title = clean_line("".join(_text_pieces(heading)).replace(_LINE_BREAK, " ")).lstrip("# ")
     return "\n".join(line for line in lines if line), title
 
 
@@ -88,6 +91,7 @@ def _text_pieces(root: Tag) -> Iterator[str]:
                 separator = _SEPARATORS.get(node.name, "")
                 is_next = node.name in _CELLS and node.find_previous_sibling(_CELLS) is not None
                 yield " | " if is_next else separator
+                yield _mark(node)
                 heads = node.find_all("th", recursive=False) if node.name == "tr" else ()
                 is_header = len(heads) > 1 and node.find("td", recursive=False) is None
                 rule = " | ".join("---" for _ in heads) if is_header else ""
@@ -95,6 +99,16 @@ def _text_pieces(root: Tag) -> Iterator[str]:
                 pending.extend(reversed(node.contents))
         elif type(node) in (str, NavigableString):  # not a comment, declaration or ruby text
             yield str(node)
+
+
+def _mark(node: Tag) -> str:
+    """What begins the line of a heading or an item of text in Markdown; nothing otherwise."""
+    children = (child for child in node.children if isinstance(child, Tag) or str(child).strip())
+    first = next(children, None)
+    if first is None or (isinstance(first, Tag) and first.name in _BLOCK_TAGS):
+        return ""
+    level = _HEADING.fullmatch(node.name)
+    return "#" * int(level[1]) + " " if level else "- " if node.name == "li" else ""
 
 
 def _decode(data: bytes) -> str:

@@ -486,7 +486,7 @@ def test_html(tmp_path: Path) -> None:
       <table><tr><td>a</td><td>b</td></tr></table>x<br>y</body></html>"""
     (source,) = sources(write(tmp_path, "a.html", page))
     assert source.title == "Der Rhein"
-    assert source.text == "Rhein\nEin gro\u00dfer Fluss & mehr.\neins\nzwei\na | b\nx\ny"
+    assert source.text == "# Rhein\nEin gro\u00dfer Fluss & mehr.\n- eins\n- zwei\na | b\nx\ny"
     assert (source.language, source.media_type) == ("de-ch", "text/html")
 
 
