@@ -155,7 +155,7 @@ BUDGETS: dict[str, int] = {
     "building": 4617,
     "cli": 2593,
     "documents": 888,
-    "extraction": 6173,
+    "extraction": 6177,
     "graph": 7350,
     "kg": 5433,
     "models": 1827,
@@ -179,7 +179,7 @@ BUDGETS: dict[str, int] = {
     "plugins.named_sentences": 37,
     "plugins.openie": 220,
     "plugins.record_files": 273,
-    "plugins.relation_paths": 5564,
+    "plugins.relation_paths": 5602,
     "plugins.papers": 4071,
     "plugins.spans": 490,
     "plugins.tables": 1851,
@@ -202,7 +202,7 @@ BUDGETS: dict[str, int] = {
     "plugins.http_writes": 939,
     "plugins.link_commands": 133,
     "plugins.ontology_commands": 337,
-    "plugins.html": 118,
+    "plugins.html": 132,
     "plugins.markdown": 98,
 }
 """Part -> the most lines of its modules together; raise one with a reason, or cut first."""

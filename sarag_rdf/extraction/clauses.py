@@ -22,6 +22,7 @@ from sarag_rdf.extraction.names import english
 from sarag_rdf.extraction.normal_phrases import NAME, Word, is_participle, stem
 from sarag_rdf.extraction.periods import ALWAYS, BEGINNING, Period, find_periods
 from sarag_rdf.extraction.phrases import Argument
+from sarag_rdf.extraction.prose import prose_text
 from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.extraction.word_groups import (
     DENIALS,
@@ -55,6 +56,8 @@ paragraphs (MuSiQue; extraction published with HippoRAG), rounded to one decimal
 normalised, and the name in a triple may be longer ("town of Leeds"). Facts that GPT-3.5 does not
 state, such as that Bergen is in Norway, count against it: 0.1 for "place" is not its precision.
 """
+_SMALL = re.compile(r"(?<= )(?!(?:of|the|and|de|la|von|van|du|for|in|on|at)\b)[a-z]+\b")
+"""A word in small letters in a title that is no name: "Weekly report"."""
 _IN_NAME = ("NOUN", "ADJ", "ADV")
 _MAX_NOUNS = 3
 _MAX_VERBS = 4
@@ -232,7 +235,8 @@ class _Walk:
     def _of_topic(self, verb: Token) -> Iterator[Clause]:
         """As in "The owner is Ann" and "Ann is the owner", where the text is about one thing."""
         topic = "" if self._coreference.is_heading else self._coreference.topic
-        if verb.lower_ != "is" or not topic or self._is_of_other(verb.sent, topic):
+        is_named = not _SMALL.search(topic) or topic in prose_text(self._doc)
+        if verb.lower_ != "is" or not topic or not is_named or self._is_of_other(verb.sent, topic):
             return
         ends = [[c for c in verb.children if c.dep_ in deps] for deps in (SUBJECTS, ("attr",))]
         for noun, other in [pair for s in ends[0] for a in ends[1] for pair in ((s, a), (a, s))]:

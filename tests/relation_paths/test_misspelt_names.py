@@ -31,7 +31,7 @@ STAFF = """
         :employer :thule . :horn rdfs:label "Horn Institute" ; :employer :thule .
     :thule a :Observatory ; rdfs:label "Thule Observatory" .
     :halden a :Observatory ; rdfs:label "Halden Observatory" .
-    :dome a :Observatory ; rdfs:label "Wolfenstein Dome" .
+    :dome a :Observatory ; rdfs:label "Wolfenstein Motors" .
     :ida a :Person ; rdfs:label "Ida Quist" ; :employer :dome .
 """
 
@@ -58,10 +58,10 @@ def staff(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]:
             "Halden Observatory",
             '"Lindqvist" is read as "Mara Lindqvist"; ',
         ),
-        (  # the first part of what is no person
+        (  # the name of a company without a word of companies
             "Who has Wolfenstein as employer?",
             "Ida Quist",
-            '"Wolfenstein" is read as "Wolfenstein Dome"; ',
+            '"Wolfenstein" is read as "Wolfenstein Motors"; ',
         ),
         (
             "Who was born earlier, Wiedenbrueck or Mara Lindqvisst?",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -17,6 +17,7 @@ from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.plugins.relation_paths.asked_answers import WHICH, kind_asked
 from sarag_rdf.plugins.relation_paths.compared_attributes import measured_by
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.path_lookup import TimeAsked, followed, without_names
 from sarag_rdf.plugins.relation_paths.path_model import packaged_model
 from sarag_rdf.plugins.relation_paths.tense import is_present_tense
@@ -43,6 +44,7 @@ _ATTRIBUTES: Final = (
     re.compile(r"\W*when did ()(.+?) (?:happen|occur|take place)\W*$", re.IGNORECASE),
 )
 """Questions for a property that they name: "which protocol does X use", or for a date."""
+_UNIT: Final = re.compile(r" ?\(.*\)$| in \w+$")
 _FORMER: Final = re.compile(r"\b(?:former|previous) (?=[a-z]|[A-Z]{2,}\b)")
 """Who asks so asks for what has ended, unless a label says it: "previous employer"."""
 _WHEN: Final = re.compile(
@@ -125,15 +127,33 @@ def factoid(view: GraphView, query: Query, *, is_dated: bool = False) -> Found |
         kind = kind_asked(view, query.text[asked.start(1) :])
         rest = f"{query.text[: asked.start()]}what{query.text[asked.start(1) + len(kind) :]}"
         found = find(rest, kind, is_count=asked is many)
-    return found or _attribute(find, query.text)
+    return found or _attribute(view, find, query.text)
 
 
-def _attribute(find: Find, question: str) -> Found | None:
+def _attribute(view: GraphView, find: Find, question: str) -> Found | None:
     """What a question names with a verb that says no more than that somebody has it."""
     said = (form.match(question) for form in _ATTRIBUTES)
     names = ((match[1] or "date", match[2]) for match in said if match)
-    several = (find(f"what is the {noun} of {of}", most_hops=1) for noun, of in names)
-    return next(filter(None, several), None)
+    content = packaged_model().content
+    for noun, of in names:
+        found = find(f"what is the {noun} of {of}", most_hops=1)
+        if found and _is_called(view, found, {*content(noun), *content(question)}):
+            return found
+    return None
+
+
+def _is_called(view: GraphView, found: Found, words: Set[str]) -> bool:
+    """Whether the label of the property that was followed has no words but these.
+
+    But for a unit, and the class of the things that have it: "memory (GB)", "date of incident".
+    """
+    (property_, _), *_ = found.evidence.retrieved.paths[0].hops
+    ontology, content = view.derived(all_in_use).ontology, packaged_model().content
+    declared = ontology.properties.get(property_)
+    if declared is None:
+        return False
+    classes = (ontology.classes[iri].label for iri in declared.domains if iri in ontology.classes)
+    return {*content(_UNIT.sub("", declared.label))} <= words | {*content(" ".join(classes))}
 
 
 def _measured(find: Find, question: str) -> Found | None:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
 from typing import Final
 
 from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.iris import normalize_name
 from sarag_rdf.base.types import Query
-from sarag_rdf.extraction.names import type_of_noun
-from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
-from sarag_rdf.plugins.relation_paths.asked_kinds import types_of
+from sarag_rdf.extraction.names import english, type_of_noun
 from sarag_rdf.plugins.relation_paths.described_things import of_described
 from sarag_rdf.plugins.relation_paths.factoid import dated, factoid
 from sarag_rdf.plugins.relation_paths.identities import Identities
@@ -22,7 +18,6 @@ from sarag_rdf.plugins.relation_paths.memberships import of_a_kind, with_what_is
 from sarag_rdf.plugins.relation_paths.path_answers import with_units
 from sarag_rdf.plugins.relation_paths.path_comparisons import compared
 from sarag_rdf.plugins.relation_paths.path_lookup import LEAST, without_names
-from sarag_rdf.plugins.relation_paths.paths import PathSearch
 from sarag_rdf.plugins.relation_paths.successions import in_succession
 from sarag_rdf.plugins.relation_paths.superlatives import extreme
 from sarag_rdf.retrieval.seeds import MARKS, NearName, QuestionNames, names_in
@@ -34,6 +29,8 @@ _COMPARES: Final = re.compile(
 """Words of English questions that no single path answers."""
 _LEAST_PART: Final = 0.35
 """The least share of the letters of a name that stands for it."""
+_COMPANIES: Final = frozenset(map(str.lower, english("mentions", "companies")))
+"""Words that a name of a company ends with."""
 _LEAST_LETTERS: Final = 5
 """The letters of the shortest word that may be misspelt."""
 
@@ -87,9 +84,9 @@ def _with_near_names(view: GraphView, query: Query) -> Found | None:
 def _name(view: GraphView, words: str, near: NearName) -> str | None:
     """The name that words nearly are; None if they are no part of it, and no misspelt one.
 
-    A part is what one thing alone ends with, or begins with if it is no person ("Fairlane" of
-    "Fairlane GmbH"), and no word for things of a kind. Words are misspelt by a letter, and unless
-    another name has them: "Joanna" where somebody else is called so.
+    A part is what one thing alone ends with, or begins with before words of companies ("Fairlane"
+    of "Fairlane GmbH"), and no word for things of a kind. Words are misspelt by a letter, and
+    unless another name has them: "Joanna" where somebody else is called so.
     """
     entities = [view.iris.entities[row] for row in near.rows]
     labels = view.labels(entities)
@@ -99,7 +96,7 @@ def _name(view: GraphView, words: str, near: NearName) -> str | None:
     name = near.name or labels[entities[0]][0]
     given, own = _words(words), _words(name)
     is_part = own[-len(given) :] == given or (
-        own[: len(given)] == given and _are_no_persons(view, entities)
+        own[: len(given)] == given and _COMPANIES.issuperset(own[len(given) :])
     )
     if is_part and len(given) < len(own):
         return None if any(map(type_of_noun, given)) else name
@@ -109,12 +106,6 @@ def _name(view: GraphView, words: str, near: NearName) -> str | None:
     others = {*given} - {*own}
     known = (_words(other) for _, other in view.name_index.candidates(words))
     return None if any(not others.isdisjoint(other) for other in known) else name
-
-
-def _are_no_persons(view: GraphView, entities: Sequence[str]) -> bool:
-    kinds = kinds_of(PathSearch(view), entities)
-    types = types_of(chain.from_iterable(kinds.values()))
-    return bool(kinds) and "person" not in types
 
 
 def _words(name: str) -> list[str]:

@@ -44,6 +44,12 @@ _WHICH: Final = (
 _ANY: Final = frozenset("things species taxa concepts terms entries kinds types".split())
 """What all concepts are called."""
 _HOW_MANY: Final = re.compile(r"\bhow many ", re.IGNORECASE)
+_NOT_BELOW: Final = re.compile(
+    r"\b(?:the|of|all|every|both|each) ?(?=\|)"
+    r"|\b(?:most|least|best|worst|first|last|[a-z]{3,}est)\b|\b(?:lack|avoid|hate|exclude|without|oppose|miss|reject|dislike)\w*\b",
+    re.IGNORECASE,
+)
+"""What is not so of a concept if it is so of one below it: who leads a part, or lacks one."""
 _BELOW: Final = 100
 """Concepts below one that are asked about, at most."""
 _MOST: Final = 200
@@ -83,6 +89,8 @@ def with_what_is_below(view: GraphView, query: Query, answer: Answer) -> Found |
     if len(spans) != 1 or MARKED.search(query.text) or (found and not _leads_to_topics(found)):
         return found
     [((begin, end), entities)] = spans
+    if query.text[begin].isupper() or _NOT_BELOW.search(f"{query.text[:begin]}|{query.text[end:]}"):
+        return found
     several = (chained(view, entity, up=False) for entity in sorted(entities))
     below = _leading_back(view, {concept for ways in several for concept in ways})
     if not 0 < len(below) <= _BELOW:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ class HopWords:
     """How questions say a hop: the forms of words that do, with those of the kind at its end too.
 
     is_mere: whether its label says no more than that things of these kinds belong together.
+    narrowing: the words of its label by which it is another property: "former", "vice".
     reverse: the number of the same property in the other direction, -1 where it leads nowhere.
     plainer: other hops between things of these kinds, by number, and the words, as stems, that
     the label of this one has besides theirs: "previous" of "previous employer".
@@ -28,6 +30,7 @@ class HopWords:
     own: frozenset[str]
     with_kind: frozenset[str]
     is_mere: bool = False
+    narrowing: frozenset[str] = frozenset()
     reverse: int = -1
     plainer: Sequence[tuple[int, frozenset[str]]] = ()
 
@@ -50,6 +53,7 @@ def gaps_of(
     kind_asked, of_topic = content(asked), {*content(asking.kind)}
     words = list(asking.words(content))
     stems = {word.stem for word in words}
+    spoken = words_in(f"{asking.before} {asking.after}")
     alike: defaultdict[str, list[tuple[str, ...]]] = defaultdict(list)
     for _, stem, forms, is_needed in words:
         if is_needed and stem not in of_topic.difference(kind_asked):
@@ -95,12 +99,18 @@ def gaps_of(
         unsaid += sum(not own for own in places)
         is_asked = every.intersection(kind_asked) <= said[-1]
         is_open = unsaid > 0 or not is_asked or asking.is_turned or not are_in_order(places)
+        is_open = is_open or not all(hops[number].narrowing <= spoken for number in path)
         is_open = is_open or any(
             said_by(path) <= said_by(other) and not gaps(other)[1] for other in simpler(path)
         )
         return unsaid / (count + len(path)), float(is_open)
 
     return [*map(gaps, paths)]
+
+
+def words_in(text: str) -> frozenset[str]:
+    """The words of a text in small letters."""
+    return frozenset(re.findall(r"\w+", text.lower()))
 
 
 def are_in_order(options: Sequence[Sequence[int]], left: int = 0, right: int = 0) -> bool:

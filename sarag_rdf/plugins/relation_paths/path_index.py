@@ -24,7 +24,7 @@ from sarag_rdf.graph.parts import imported_graphs, stored_ontologies
 from sarag_rdf.graph.schema_use import SchemaInUse
 from sarag_rdf.plugins.relation_paths.asked_kinds import may_end, type_of_kind
 from sarag_rdf.plugins.relation_paths.identities import Identities
-from sarag_rdf.plugins.relation_paths.path_gaps import HopWords, Numbers, gaps_of
+from sarag_rdf.plugins.relation_paths.path_gaps import HopWords, Numbers, gaps_of, words_in
 from sarag_rdf.plugins.relation_paths.path_model import (
     FEATURES,
     FORM,
@@ -40,6 +40,13 @@ from sarag_rdf.plugins.relation_paths.path_model import (
 from sarag_rdf.plugins.relation_paths.path_words import Asking, is_doer, kind_words, stem_of
 from sarag_rdf.retrieval.view import GraphView
 
+_NARROWING: Final = frozenset(
+    "former previous ex old past retired vice deputy assistant acting interim co honorary shadow "
+    "substitute foster step half planned proposed estimated expected minimum maximum least average "
+    "failed rejected refused terminated cancelled blocked banned deprecated excluded discharged "
+    "free idle spare backup test female male rural urban record rival competitor".split()
+)
+"""Words of labels by which a property says something else than without them."""
 _MERE: Final = "located situated based member part belongs contains has includes"
 """Words of labels that say no more than that one thing belongs to another."""
 
@@ -263,6 +270,7 @@ class PathIndex:
                 own,
                 with_kind,
                 self._is_mere(hop, labels[hop.predicate]),
+                _NARROWING.intersection(words_in(schema.names[hop.predicate])),
                 self._number.get(hop.reverse, -1),
                 plainer[hop],
             )
