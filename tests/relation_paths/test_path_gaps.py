@@ -28,6 +28,10 @@ CLUBS = """
     :works a owl:ObjectProperty ; rdfs:label "employer" ; rdfs:domain :Person ; rdfs:range :Firm .
     :worked a owl:ObjectProperty ; rdfs:label "previous employer" ; rdfs:domain :Person ;
         rdfs:range :Firm .
+    :vice a owl:ObjectProperty ; rdfs:label "vice president" ; rdfs:domain :Firm ;
+        rdfs:range :Person .
+    :memory a owl:DatatypeProperty ; rdfs:label "free memory (GB)" ; rdfs:domain :Firm .
+    :called a owl:DatatypeProperty ; rdfs:label "date announced" ; rdfs:domain :Firm .
     :budget a owl:DatatypeProperty ; rdfs:label "budget" ; rdfs:domain :Club .
     :year a owl:DatatypeProperty ; rdfs:label "founding year" ; rdfs:range xsd:gYear .
     :rovers a :Club ; rdfs:label "Rovers" ; :coach :per ; :deputy :kai ; :chair :liv ; :budget 5 .
@@ -40,6 +44,7 @@ CLUBS = """
     :lena a :Person ; rdfs:label "Lena Noll" ; :worked :pit .
     :soft a :Firm ; rdfs:label "Softhaus" ; :year "1990"^^xsd:gYear ; :seat :tarn .
     :bit a :Firm ; rdfs:label "Bitworks" ; :year "1985"^^xsd:gYear .
+    :soft :vice :per ; :memory 8 ; :called "1989-05-01"^^xsd:date .
     :pit a :Firm ; rdfs:label "Pitlog" . :tarn a :Town ; rdfs:label "Tarn" .
 """
 
@@ -80,6 +85,12 @@ def test_no_further_hop_is_said_by_words_that_a_shorter_path_says(
         ("Of which club is Kai Moe the coach?", ""),
         ("Of which club is Kai Moe the assistant coach?", "Rovers"),
         ("What is Kai Moe the assistant coach of?", "Rovers"),
+        ("Who is the president of Softhaus?", ""),  # the graph has no other one
+        ("Is Per Lang the president of Softhaus?", ""),
+        ("Who is the vice president of Softhaus?", "Per Lang"),
+        ("How much memory does Softhaus have?", ""),
+        ("How much free memory does Softhaus have?", "8"),
+        ("When did Softhaus happen?", ""),
     ],
 )
 def test_a_property_with_a_longer_label_is_another_one(

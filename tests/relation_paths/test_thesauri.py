@@ -17,6 +17,8 @@ STUDIO = """
     :Instrument a owl:Class ; rdfs:label "instrument" .
     :uses a owl:ObjectProperty ; rdfs:label "uses instrument" ; rdfs:domain :Film ;
         rdfs:range :Instrument .
+    :leader a owl:ObjectProperty ; rdfs:label "leader" ; rdfs:range :Person .
+    :lacks a owl:ObjectProperty ; rdfs:label "lacks instrument" ; rdfs:domain :Film .
     :inventor a owl:ObjectProperty ; rdfs:label "inventor" ; rdfs:domain :Instrument ;
         rdfs:range :Person .
     :strings a skos:Concept ; skos:prefLabel "string instrument"@en .
@@ -26,6 +28,8 @@ STUDIO = """
     :harp a skos:Concept ; skos:prefLabel "harp"@en ; skos:broader :strings .
     :horn a skos:Concept ; skos:prefLabel "alpine horn"@en .
     :viola :inventor :ada . :ada a :Person ; rdfs:label "Ada Lund" .
+    :strings :leader :ada . :bowed :leader :bo . :bo a :Person ; rdfs:label "Bo Eng" .
+    :ferry a :Film ; rdfs:label "Ferry Lights" ; :lacks :harp .
     :dunes a :Film ; rdfs:label "The Dunes" ; :uses :viola , :horn .
     :weirs a :Film ; rdfs:label "Nine Weirs" ; :uses :harp .
     :mills a :Film ; rdfs:label "Old Mills" ; :uses :bowed , :viola .
@@ -51,6 +55,8 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeGraph]
         ("Which string instrument does The Dunes use?", "viola"),
         ("Which fiddle family does The Dunes use?", "viola"),
         ("Who is the inventor of the viola?", "Ada Lund"),
+        ("Which films lack a string instrument?", ""),  # but one of them
+        ("Which films use all string instruments?", ""),
         ("Who is the inventor of the string instrument?", ""),  # what is below has one
     ],
 )
