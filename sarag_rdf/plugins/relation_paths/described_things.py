@@ -14,7 +14,7 @@ from sarag_rdf.answering.conversation import Found
 from sarag_rdf.base.types import Query
 from sarag_rdf.plugins.relation_paths.identities import Identities
 from sarag_rdf.plugins.relation_paths.memberships import Answer
-from sarag_rdf.plugins.relation_paths.path_answers import joined
+from sarag_rdf.plugins.relation_paths.path_answers import hops_of, joined
 from sarag_rdf.plugins.relation_paths.path_model import packaged_model
 from sarag_rdf.plugins.relation_paths.path_wording import is_participle
 from sarag_rdf.plugins.relation_paths.tense import is_present_tense
@@ -64,7 +64,7 @@ def of_described(view: GraphView, query: Query, answer: Answer) -> Found | None:
         return None  # a path that says all at once may lead over something else
     if len(things) > _MOST:
         found = answer(query)
-        return found if found and _hops(found)[:1] == _hops(inner) else None
+        return found if found and hops_of(found)[:1] == hops_of(inner) else None
     texts = (f"{described.lead} [{name}]{described.rest}" for name in things.values())
     found_of = [answer(replace(query, text=text)) for text in texts]
     known = [each for each in found_of if each]
@@ -103,10 +103,6 @@ def _described(view: GraphView, question: str) -> _Description | None:
     said = question[match.end("lead") : begin + len(name)].strip()
     has_verb = bool(match["clause"] or match["participle"])
     return _Description(said, inner, match["lead"], rest, not noun.endswith("s"), has_verb)
-
-
-def _hops(found: Found) -> tuple[tuple[str, bool], ...]:
-    return found.evidence.retrieved.paths[0].hops
 
 
 def _asks(lead: str, rest: str) -> bool:

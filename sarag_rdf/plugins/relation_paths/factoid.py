@@ -17,6 +17,7 @@ from sarag_rdf.extraction.text_values import parse_value
 from sarag_rdf.plugins.relation_paths.asked_answers import WHICH, kind_asked
 from sarag_rdf.plugins.relation_paths.compared_attributes import measured_by
 from sarag_rdf.plugins.relation_paths.identities import Identities
+from sarag_rdf.plugins.relation_paths.path_answers import hops_of
 from sarag_rdf.plugins.relation_paths.path_index import all_in_use
 from sarag_rdf.plugins.relation_paths.path_lookup import TimeAsked, followed, without_names
 from sarag_rdf.plugins.relation_paths.path_model import packaged_model
@@ -147,7 +148,7 @@ def _is_called(view: GraphView, found: Found, words: Set[str]) -> bool:
 
     But for a unit, and the class of the things that have it: "memory (GB)", "date of incident".
     """
-    (property_, _), *_ = found.evidence.retrieved.paths[0].hops
+    (property_, _), *_ = hops_of(found)
     ontology, content = view.derived(all_in_use).ontology, packaged_model().content
     declared = ontology.properties.get(property_)
     if declared is None:
@@ -211,7 +212,7 @@ def _confirmed_below(view: GraphView, find: Find, said: str, name: str) -> Found
     concepts |= {*chain.from_iterable(chained(view, each, up=False) for each in concepts)}
     among = frozenset(view.derived(Identities).every(concepts))
     found = find(said, among=among, most_hops=1) if among else None
-    if found is None or found.evidence.retrieved.paths[0].hops[0][1]:
+    if found is None or hops_of(found)[0][1]:
         return None
     return replace(found, names=("yes",), meaning=f"{found.text}: {found.meaning}")
 

@@ -13,7 +13,7 @@ from sarag_rdf.base.types import Evidence, Excerpt, PathAnswer, Query, RelationP
 from sarag_rdf.base.vocab import RDF, SKOS
 from sarag_rdf.plugins.relation_paths.asked_answers import kinds_of
 from sarag_rdf.plugins.relation_paths.identities import Identities
-from sarag_rdf.plugins.relation_paths.path_answers import joined
+from sarag_rdf.plugins.relation_paths.path_answers import hops_of, joined
 from sarag_rdf.plugins.relation_paths.path_model import packaged_model, plural
 from sarag_rdf.plugins.relation_paths.paths import Paths, PathSearch
 from sarag_rdf.plugins.relation_paths.thesauri import HIERARCHICAL, Ways, chained
@@ -103,13 +103,14 @@ def with_what_is_below(view: GraphView, query: Query, answer: Answer) -> Found |
     same = [other for other in others if _leads_to_topics(other)]
     if not same:
         return found
-    own = answer(replace(query, text=which)) if found else None
+    is_count = which != query.text
+    own = answer(replace(query, text=which)) if found and is_count else found
     every = [own, *same] if own else same
     names = tuple(dict.fromkeys(name for each in every for name in each.names))
     lead = f"below {query.text[begin:end].strip(MARKS)}"
     both = joined(query, every, names, lead)
     least = min(each.probability for each in every)
-    number = (f"at least {len(names)}",) if which != query.text else names
+    number = (f"at least {len(names)}",) if is_count else names
     return replace(both, names=number, probability=least)
 
 
@@ -128,8 +129,8 @@ def _leading_back(view: GraphView, concepts: Iterable[str]) -> list[str]:
 
 def _leads_to_topics(found: Found) -> bool:
     """Whether it is what leads to the topic, and not what that leads to."""
-    paths = found.evidence.retrieved.paths
-    return bool(paths) and paths[0].hops[0][1]
+    hops = hops_of(found)
+    return bool(hops) and hops[0][1]
 
 
 def _is_of_kind(view: GraphView, query: Query, name: str, kind: str) -> Found | None:

@@ -176,6 +176,12 @@ def _names(search: PathSearch, answers: Sequence[PathAnswer]) -> tuple[str, ...]
     return tuple(name for name in names if name not in dates or name in precise)
 
 
+def hops_of(found: Found) -> tuple[tuple[str, bool], ...]:
+    """The hops of the path that was followed, as properties, and whether each is inverse."""
+    paths = found.evidence.retrieved.paths
+    return paths[0].hops if paths else ()
+
+
 def joined(query: Query, several: Sequence[Found], names: Sequence[str], lead: str) -> Found:
     """An answer that follows from several together, as probable as all of them are.
 
